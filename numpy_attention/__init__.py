@@ -1,0 +1,36 @@
+"""Multi-head attention in plain NumPy, forward and backward by hand.
+
+>>> import numpy_attention as na
+>>> mha = na.MultiHeadAttention(d_model=8, num_heads=2, rng=0)
+>>> x = np.random.default_rng(1).standard_normal((1, 3, 8))     # N = 1 sequence, L = 3 tokens, D = 8
+>>> out = mha(x)                                                # forward
+>>> dx = mha.backward(np.ones_like(out))                        # backward
+>>> mha.weights.shape                                           # every head's weights: (N, H, L, S)
+(1, 2, 3, 3)
+"""
+from .layers.attention import ScaledDotProductAttention
+from .layers.embedding import Embedding
+from .layers.heads import MergeHeads, SplitHeads
+from .layers.layer import Layer
+from .layers.linear import Linear
+from .layers.multi_head import MultiHeadAttention
+from .layers.positions import sinusoidal_positions
+from .layers.softmax import Softmax
+from .masks import causal_mask, padding_mask, window_mask
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Embedding",
+    "Layer",
+    "Linear",
+    "MergeHeads",
+    "MultiHeadAttention",
+    "ScaledDotProductAttention",
+    "Softmax",
+    "SplitHeads",
+    "causal_mask",
+    "padding_mask",
+    "sinusoidal_positions",
+    "window_mask",
+]

@@ -1,0 +1,164 @@
+"""Multi-head attention: several small attentions side by side, each with its own view of the tokens.
+
+Three learned matrices give every token three roles. Its query says what it looks for, its key what it can be found
+by, its value what it hands over. Each row is cut into H heads, every head attends on its own, their answers are laid
+side by side, and a fourth matrix mixes them. One (D, H·d_k) matrix that is cut afterwards is the same as H matrices
+of shape (D, d_k), one a head.
+"""
+import numpy as np
+
+from ..masks import fit_mask
+from .attention import ScaledDotProductAttention
+from .heads import MergeHeads, SplitHeads
+from .layer import Layer, size
+from .linear import Linear
+
+
+class MultiHeadAttention(Layer):
+    """Self-attention mha(x), attention over a memory mha(query, memory), cross-attention mha(query, key, value).
+
+    Args:
+        d_model: D, width of query and out. num_heads: H.
+        d_k, d_v: width of one head's query and key, and of its value; d_model / num_heads unless given.
+        kdim, vdim: widths of the key and value inputs; d_model unless given.
+        bias: whether the four projections add biases.
+        rng: seed or np.random.Generator for the parameters. dtype: of the parameters.
+
+    mha(query, key, value, *, mask=None) -> out
+
+    Shapes: query (N, L, D), key (N, S, kdim), value (N, S, vdim), out (N, L, D); all without N for a single
+        sequence. mask (L, S), (N, L, S) or (N, H, L, S), True = may attend.
+    Raises: ValueError/TypeError that name the argument, what it should be and what it is.
+
+    backward(dout) returns one gradient for each array given: dx, or (dquery, dmemory), or (dquery, dkey, dvalue).
+    `.weights` holds the last weights of every head, (N, H, L, S).
+
+    >>> mha = na.MultiHeadAttention(8, 2, rng=0)
+    >>> x = np.random.default_rng(1).standard_normal((1, 3, 8))
+    >>> mha(x).shape, mha.weights.shape
+    ((1, 3, 8), (1, 2, 3, 3))
+    >>> mha.backward(np.ones((1, 3, 8))).shape
+    (1, 3, 8)
+
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
+
+    FORWARD = (
+        ("Q", "split(query W_Q + b_Q)", "N H L d_k",
+         "What is each token looking for?", "每个词元在找什么？"),
+        ("K", "split(key W_K + b_K)", "N H S d_k",
+         "What can each token be found by?", "每个词元凭什么被找到？"),
+        ("V", "split(value W_V + b_V)", "N H S d_v",
+         "What does each token hand over?", "每个词元交出什么内容？"),
+        "attention",
+        ("concat", "merge(heads)", "N L H·d_v",
+         "Lay the heads' answers side by side.", "把各个头的答案并排放好。"),
+        ("out", "concat W_O + b_O", "N L D",
+         "Mix what the heads have found.", "把各个头找到的内容混合起来。"),
+    )
+    BACKWARD = (
+        ("dconcat", "dout W_Oᵀ", "N L H·d_v",
+         "Back through the mixing matrix.", "沿混合矩阵传回去。"),
+        ("dheads", "split(dconcat)", "N H L d_v",
+         "Each head gets its own columns.", "每个头拿到自己那几列。"),
+        "attention",
+        ("dquery", "merge(dQ) W_Qᵀ", "N L D",
+         "What the queries ask of their tokens.", "查询这条路传给词元的梯度。"),
+        ("dkey", "merge(dK) W_Kᵀ", "N S kdim",
+         "What the keys ask of theirs.", "键这条路传给词元的梯度。"),
+        ("dvalue", "merge(dV) W_Vᵀ", "N S vdim",
+         "And the values of theirs. Where one array played several roles, its gradients add up.",
+         "值这条路传给词元的梯度。同一个数组担任几个角色时，几条路的梯度相加。"),
+    )
+
+    def __init__(self, d_model, num_heads, *, d_k=None, d_v=None, kdim=None, vdim=None, bias=True,
+                 rng=None, dtype=np.float64):
+        super().__init__()
+        D, H = size("d_model", d_model), size("num_heads", num_heads)
+        if D % H and None in (d_k, d_v):
+            raise ValueError(f"d_model = {D} cannot be cut into num_heads = {H} equal heads: take {_nearest(D, H)} "
+                             "heads, or give d_k and d_v")
+        d_k, d_v = (size(name, D // H if given is None else given) for name, given in (("d_k", d_k), ("d_v", d_v)))
+        kdim, vdim = (size(name, D if given is None else given) for name, given in (("kdim", kdim), ("vdim", vdim)))
+        rng = np.random.default_rng(rng)
+        self.query_proj = Linear(D, H * d_k, bias=bias, rng=rng, dtype=dtype)
+        self.key_proj = Linear(kdim, H * d_k, bias=bias, rng=rng, dtype=dtype)
+        self.value_proj = Linear(vdim, H * d_v, bias=bias, rng=rng, dtype=dtype)
+        self.split = SplitHeads(H)
+        self.attention = ScaledDotProductAttention()
+        self.merge = MergeHeads()
+        self.output_proj = Linear(H * d_v, D, bias=bias, rng=rng, dtype=dtype)
+
+    @property
+    def weights(self):
+        """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
+        return self.attention.weights
+
+    def forward(self, query, key=None, value=None, *, mask=None):
+        given = {}                                          # one array may play several roles
+        if key is None:
+            if value is not None:
+                raise ValueError("value was given without key: call mha(x), mha(query, memory) or "
+                                 "mha(query, key, value)")
+            given["x"] = key = value = query
+        elif value is None:
+            given["memory"] = value = key
+        mask = self._check(query, key, value, mask)
+        # 1. Three views of each token, cut into heads.
+        Q = self.split(self.query_proj(query))              # (N,L,D) -> (N,L,H·d_k) -> (N,H,L,d_k)
+        K = self.split(self.key_proj(key))                  # (N,S,kdim) -> (N,S,H·d_k) -> (N,H,S,d_k)
+        V = self.split(self.value_proj(value))              # (N,S,vdim) -> (N,S,H·d_v) -> (N,H,S,d_v)
+        # 2. Every head attends on its own.
+        heads = self.attention(Q, K, V, mask=mask)          # (N,H,L,d_v)
+        # 3. Lay the answers side by side.
+        concat = self.merge(heads)                          # (N,L,H·d_v)
+        # 4. Mix what the heads have found.
+        out = self.output_proj(concat)                      # (N,L,D)
+        self.cache = {**given, "query": query, "key": key, "value": value, **self.attention.cache,
+                      "concat": concat, "out": out}
+        return out
+
+    def backward(self, dout):
+        # 4. out = concat W_O + b_O
+        dconcat = self.output_proj.backward(dout)           # (N,L,H·d_v)
+        # 3. concat = merge(heads)
+        dheads = self.merge.backward(dconcat)               # (N,H,L,d_v)
+        # 2. heads = attention(Q, K, V)
+        dQ, dK, dV = self.attention.backward(dheads)        # (N,H,L,d_k) (N,H,S,d_k) (N,H,S,d_v)
+        # 1. Q = split(query W_Q + b_Q), and so on
+        dquery = self.query_proj.backward(self.split.backward(dQ))      # (N,L,D)
+        dkey = self.key_proj.backward(self.split.backward(dK))          # (N,S,kdim)
+        dvalue = self.value_proj.backward(self.split.backward(dV))      # (N,S,vdim)
+        self.grads = {"out": dout, "concat": dconcat, **self.attention.grads,
+                      "query": dquery, "key": dkey, "value": dvalue}
+        # Where one array played several roles, its gradients add up.
+        if "x" in self.cache:
+            self.grads["x"] = dx = dquery + dkey + dvalue
+            return dx
+        if "memory" in self.cache:
+            self.grads["memory"] = dmemory = dkey + dvalue
+            return dquery, dmemory
+        return dquery, dkey, dvalue
+
+    def _check(self, query, key, value, mask):
+        """Shapes agree, or an error says which do not; the mask comes back shaped for the heads."""
+        for name, array, width, proj in (("query", query, "D", self.query_proj), ("key", key, "kdim", self.key_proj),
+                                         ("value", value, "vdim", self.value_proj)):
+            length, features = "L" if name == "query" else "S", len(proj.params["W"])
+            if array.ndim not in (2, 3) or array.shape[-1] != features:
+                raise ValueError(f"{name} must have shape (N, {length}, {width}), or ({length}, {width}) for a single "
+                                 f"sequence, with {width} = {features}; got {array.shape}")
+        shapes = f"query is {query.shape}, key is {key.shape}, value is {value.shape}"
+        if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+            raise ValueError(f"query, key and value must share the batch size N: {shapes}")
+        if key.shape[-2] != value.shape[-2]:
+            raise ValueError(f"key and value must share the source length S: {shapes}")
+        N = len(query) if query.ndim == 3 else 1
+        mask = fit_mask(mask, (N, self.split.num_heads, query.shape[-2], key.shape[-2]))
+        return mask[0] if query.ndim == 2 and mask is not None and mask.ndim == 4 else mask
+
+
+def _nearest(D, H):
+    """The divisors of D just below and just above H, as words."""
+    divisors = [n for n in range(1, D + 1) if D % n == 0]
+    return " or ".join(str(n) for n in (max(n for n in divisors if n < H), min([n for n in divisors if n > H] or [D])))
