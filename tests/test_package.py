@@ -1,0 +1,80 @@
+"""The package as its users meet it: what importing costs, what is public, what lies where, what the README claims."""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import numpy_attention as na
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(na.__file__).parent
+
+
+def run_python(code, cwd=ROOT):
+    command = [sys.executable, "-W", "error", "-c", code]
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def readme_block(marker, language):
+    """The lines of the fenced block right below `<!-- marker -->`."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(rf"^<!-- {marker} -->\n```{language}\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1, f"README.md has {len(blocks)} {language} blocks below <!-- {marker} -->"
+    return blocks[0].splitlines()
+
+
+def test_importing_brings_numpy_and_nothing_heavier():
+    foreign = run_python(
+        "import sys, numpy; before = set(sys.modules)\n"
+        "import numpy_attention\n"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(*sorted(new - sys.stdlib_module_names))"
+    )
+    assert foreign.split() == ["numpy_attention"]
+
+
+def test_public_names_exist_and_are_documented():
+    assert len(set(na.__all__)) == len(na.__all__)
+    for name in na.__all__:
+        assert (getattr(na, name).__doc__ or "").strip(), name
+
+
+def test_installed_version_is_the_declared_one():
+    try:
+        installed = importlib.metadata.version("numpy_attention")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("numpy_attention is on the path, but not installed")
+    assert installed == na.__version__
+
+
+def test_top_level_stays_small():
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("not a git checkout")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    top = {name.partition("/")[0] for name in listed.split("\0") if name}
+    agreed = {"setup.cfg", "pyproject.toml", "README.md", "LICENSE", "numpy_attention", "notebooks", "tests", "figures"}
+    assert {name for name in top if not name.startswith(".")} <= agreed
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_can_be_read_in_one_sitting(path):
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= 200
+
+
+def test_readme_quick_look_runs(tmp_path):
+    run_python("\n".join(readme_block("quick look", "python")), tmp_path)
+
+
+def test_readme_states_the_test_command_as_one_line():
+    # .ci/run reads it from there, so that what the README promises is what is run.
+    assert len(readme_block("test command", "sh")) == 1
