@@ -63,7 +63,7 @@ def window_mask(L, S=None, *, left, right, offset=None):
         raise ValueError(f"offset must be given when S differs from L (L = {L}, S = {S}): offset=0 aligns the first "
                          f"query with the first key (top left); offset={S - L}, that is S - L, aligns the last query "
                          "with the last key (bottom right, as with a KV cache)")
-    place = np.arange(L)[:, None] + operator.index(offset or 0)
+    place = np.arange(L)[:, None] + (0 if offset is None else _whole("offset", offset))
     key = np.arange(S)
     mask = np.ones((L, S), dtype=bool)
     if left is not None:
@@ -88,7 +88,7 @@ def padding_mask(lengths, S):
            [1, 1, 1]])
     """
     S = _count("S", S)
-    lengths = np.asarray(lengths)
+    lengths = _array("lengths", lengths)
     if lengths.dtype == bool:
         if lengths.ndim != 2 or lengths.shape[1] != S:
             raise ValueError(f"a boolean padding must have shape (N, S) with S = {S}; got {lengths.shape}")
@@ -106,7 +106,7 @@ def fit_mask(mask, shape):
     """A caller's mask, checked and shaped so that it broadcasts to the scores' `shape`; None stays None."""
     if mask is None:
         return None
-    mask = np.asarray(mask)
+    mask = _array("mask", mask)
     if mask.dtype != bool:
         raise TypeError(f"mask must be boolean (True = may attend), got {mask.dtype}: "
                         "use mask.astype(bool) if it holds 0 and 1, or bias= if it holds floats to be added")
@@ -117,7 +117,7 @@ def fit_bias(bias, shape, dtype):
     """A caller's additive bias, checked and shaped like a mask; in the precision `dtype` unless it is complex."""
     if bias is None:
         return None
-    bias = np.asarray(bias)
+    bias = _array("bias", bias)
     if bias.dtype.kind not in "fc":
         raise TypeError(f"bias is added to the scores and must be floats, got {bias.dtype}: "
                         "use mask= for a boolean pattern, or bias.astype(float) if you mean to add it")
@@ -147,12 +147,23 @@ def _padding_hint(array, shape):
 
 
 def _count(name, value):
-    if isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+    number = _whole(name, value)
     if number < 0:
         raise ValueError(f"{name} must not be negative, got {number}")
     return number
+
+
+def _whole(name, value):
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+
+
+def _array(name, given):
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a rectangular array: {error}") from None

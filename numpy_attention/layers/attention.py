@@ -94,7 +94,7 @@ class ScaledDotProductAttention(Layer):
         dscores = self.softmax.backward(dweights)       # (N,H,L,S)
         # 1. scores = Q Kᵀ / √d_k: again each factor gets the gradient times the other.
         dQ = gather(dscores, K, mask) * scale           # (N,H,L,S) (N,H,S,d_k) -> (N,H,L,d_k)
-        dK = dscores.mT @ Q * scale                     # (N,H,S,L) (N,H,L,d_k) -> (N,H,S,d_k)
+        dK = gather(dscores.mT, Q, mask) * scale        # (N,H,S,L) (N,H,L,d_k) -> (N,H,S,d_k)
         self.grads = {"heads": dheads, "V": dV, "weights": dweights, "scores": dscores, "Q": dQ, "K": dK}
         return dQ, dK, dV
 

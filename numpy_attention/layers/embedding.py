@@ -5,7 +5,7 @@ occurs twice is pulled twice.
 """
 import numpy as np
 
-from .layer import Layer, size
+from .layer import Layer, precision, size
 
 
 class Embedding(Layer):
@@ -46,7 +46,7 @@ class Embedding(Layer):
         if padding_idx is not None:
             padding_idx = _checked_ids("padding_idx", padding_idx, num_embeddings).item()
         self.padding_idx = padding_idx
-        self.params["W"] = np.random.default_rng(rng).standard_normal((num_embeddings, D)).astype(dtype)
+        self.params["W"] = np.random.default_rng(rng).standard_normal((num_embeddings, D)).astype(precision(dtype))
 
     def forward(self, ids):
         W = self.params["W"]
@@ -65,7 +65,11 @@ class Embedding(Layer):
 
 
 def _checked_ids(name, ids, num_embeddings):
-    given, ids = ids, np.array(ids)
+    given = ids
+    try:
+        ids = np.array(ids)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a rectangular array of whole numbers: {error}") from None
     if ids.size == 0 and not isinstance(given, np.ndarray):
         ids = ids.astype(np.intp)                   # an empty list has no dtype of its own
     if ids.dtype.kind not in "iu":

@@ -123,6 +123,10 @@ class Layer:
         """Switch dropout off, here and in all sublayers. Returns the layer."""
         return self.train(False)
 
+    def __setstate__(self, state):
+        vars(self).update(state)
+        _freeze(self.cache)     # NumPy copies and unpickles read-only arrays as writable ones
+
     def __repr__(self):
         arrays = ", ".join(f"{name} {'×'.join(map(str, array.shape))}" for name, array in self.params.items())
         lines = [f"{type(self).__name__}({arrays})"]
@@ -154,7 +158,9 @@ _running = threading.local()    # .outer is the layer whose forward or backward 
 
 def _with_house_rules(forward):
     """`forward` with the rules of the module's docstring. Sublayers run inside a layer that has kept them already."""
-    arrays = [p.name for p in inspect.signature(forward).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    places = [p for p in inspect.signature(forward).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    arrays = [p.name for p in places]
+    optional = {p.name for p in places if p.default is None}
 
     @functools.wraps(forward)
     def checked(self, *inputs, **options):
@@ -166,7 +172,8 @@ def _with_house_rules(forward):
             raise TypeError(f"{type(self).__name__} takes {', '.join(arrays)}; got {len(inputs)} arrays")
         given = dict(zip(arrays, inputs, strict=False))
         given.update({name: options.pop(name) for name in arrays if name in options and name not in given})
-        floats = [name for name in given if name not in self.integer_inputs and given[name] is not None]
+        floats = [name for name in given if name not in self.integer_inputs
+                  and not (given[name] is None and name in optional)]
         taken = {name: _as_floats(name, given[name]) for name in floats}
         dtype = np.result_type(*taken.values()) if taken else np.dtype(float)
         half = dtype == np.float16
@@ -246,6 +253,14 @@ def _freeze(cache):
 
 def _all_layers(layer):
     return [layer, *(inner for sub in layer.sublayers().values() for inner in _all_layers(sub))]
+
+
+def precision(dtype):
+    """`dtype` as a NumPy dtype that can hold learned numbers, or an error: in whole numbers every W would become 0."""
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "fc":
+        raise TypeError(f"dtype must be a float or complex dtype, got {dtype}")
+    return dtype
 
 
 def size(name, value):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .layer import Layer, size
+from .layer import Layer, precision, size
 
 
 class Linear(Layer):
@@ -48,7 +48,7 @@ class Linear(Layer):
     def __init__(self, in_features, out_features, *, bias=True, rng=None, dtype=np.float64):
         super().__init__()
         in_features, out_features = size("in_features", in_features), size("out_features", out_features)
-        rng = np.random.default_rng(rng)
+        rng, dtype = np.random.default_rng(rng), precision(dtype)
         self.params["W"] = (rng.standard_normal((in_features, out_features)) / math.sqrt(in_features)).astype(dtype)
         if bias:
             self.params["b"] = np.zeros(out_features, dtype)
@@ -70,6 +70,7 @@ class Linear(Layer):
         self.grads = {"out": dout}
         if "b" in self.params:
             self.grads["b"] = drows.sum(axis=0)        # (rows, out) -> (out,)
-        self.grads["W"] = rows.T @ drows               # (in, rows) (rows, out) -> (in, out)
+        heard = drows.any(axis=-1, keepdims=True)      # a row without gradient teaches nothing, even if it holds NaN
+        self.grads["W"] = np.where(heard, rows, 0).T @ drows        # (in, rows) (rows, out) -> (in, out)
         self.grads["x"] = dx = dout @ W.T              # (..., out) (out, in) -> (..., in)
         return dx

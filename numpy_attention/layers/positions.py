@@ -5,7 +5,7 @@ turning slower than the one before. Two positions that are a fixed distance apar
 """
 import numpy as np
 
-from .layer import size
+from .layer import precision, size
 
 
 def sinusoidal_positions(L, d_model, *, offset=0, base=10000.0, dtype=np.float64):
@@ -30,4 +30,4 @@ def sinusoidal_positions(L, d_model, *, offset=0, base=10000.0, dtype=np.float64
     position = np.arange(offset, offset + L)[:, None]           # (L, 1)
     pair = np.arange(D) // 2                                    # 0 0 1 1 2 2 ...
     angle = position / base ** (2 * pair / D)                   # (L, D)
-    return np.where(np.arange(D) % 2 == 0, np.sin(angle), np.cos(angle)).astype(dtype)
+    return np.where(np.arange(D) % 2 == 0, np.sin(angle), np.cos(angle)).astype(precision(dtype))
