@@ -1,0 +1,125 @@
+"""Rebuild the two small fonts that the plots carry with them.
+
+    python -m numpy_attention.plots.build_font SOURCE_FONT
+
+``han.ttf`` holds every Chinese character found in the package, the notebooks and the README, and the 600 most common
+ones besides, so that most Chinese sentences can be drawn on a machine without any Chinese font. ``box.ttf`` holds one
+glyph, a box, that stands for every character: what no font can draw is drawn as a box, and said once in a warning.
+
+SOURCE_FONT is an openly licensed TrueType font; the shipped subset comes from DroidSansFallbackFull.ttf of Debian's
+package fonts-droid-fallback (Apache-2.0, see LICENSE-han.txt). Needs fonttools, which matplotlib brings along.
+"""
+
+import sys
+from pathlib import Path
+
+from .fonts import BOX, HAN, HERE
+
+COMMON = (
+    "一是人了不在有大中国和为这上他个地年来我会以到时要出的生学说道民家子也成行下们于后就发自之对得主长可"
+    "过天作分方用多你着部能市等业全里工公经本都而高政法面门动日进区事代那去心小同北定开产前其军还然起种所"
+    "如现理机体表力好外与文当两实重新三么只山水关明从化平建又制南内西没此将员名手最东头者月间无安看见各城"
+    "十相但已些正口通想度加第她合院物性战由位常点海意场武使次二向治因立数样身情入原问把路被并利石老教万知"
+    "级量任江及应省资委务元美特期世湖回系比气汉总展电科金先声提品设或义王社很统处四首共马形己儿司太目基领"
+    "队直计别女权话少流命至报米给打变果书清活几州华解议更称程今决张导术府才保交放管结师便走达族反再题色五"
+    "京河接条规式县白它改风光运信受什组听布百济党指论强做取技黄神选记斯真却职号界件花类何眼兵传带空干农边"
+    "据集联古广完质阳难增历史专官每住商即步认车台林必死游举线言皇土团收考求德叫近备研争非具李众连调感转笑"
+    "革该持始英克士尔让拉思根格造较际亲单朝红型价校约器字段周亚深候则功属积快图火千准究往极育装许参半令吃"
+    "观鱼精办像帝八复影告远群包整构料随划算象容示投势热值夫网望源息语股铁断派速怎需片爱律纪支早况病境证编"
+    "越局推满且列觉服双未居除乐企引标确织初青志率项飞球节察龙响药站施均消客失轻存低甚般击曾防请离落显罗营"
+    "足素视护副食创余照兴占巴虽洲村费易试星木黑左宝置跟央识维采六底宫房音环案批切斗富乡另倒若按查故突责严"
+)
+
+
+def is_han(character):
+    """Whether the shipped subset should draw this: Han, or the punctuation and full-width forms around it.
+
+    >>> is_han("我"), is_han("，"), is_han("A")
+    (True, True, False)
+    """
+    return "\u3000" <= character <= "\u303f" or "\u4e00" <= character <= "\u9fff" or "\uff01" <= character <= "\uff5e"
+
+
+def characters(root=HERE.parents[1]):
+    """Every Chinese character written in the package, the notebooks and the README under ``root``, as a set."""
+    sources = [path for folder in ("numpy_attention", "notebooks") for path in (root / folder).rglob("*")
+               if path.suffix in (".py", ".ipynb", ".html")]
+    text = "".join(path.read_text(encoding="utf-8") for path in [*sources, *root.glob("README*")])
+    return {character for character in text + COMMON if is_han(character)}
+
+
+def build_han(source, target=HERE / "han.ttf"):
+    """Write the part of the font ``source`` that draws ``characters()`` to ``target``; returns what it lacks."""
+    from fontTools import subset
+
+    options = subset.Options(hinting=False, layout_features=[], recalc_timestamp=False, name_IDs=[])
+    font = subset.load_font(str(source), options)
+    wanted = characters()
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=map(ord, wanted))
+    subsetter.subset(font)
+    _name(font, HAN)
+    subset.save_font(font, str(target), options)
+    return sorted(wanted - set(map(chr, font.getBestCmap())))
+
+
+def build_box(target=HERE / "box.ttf"):
+    """Write a font whose only glyph, an empty box, stands for every character there is."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+    from fontTools.ttLib.tables._c_m_a_p import CmapSubtable
+
+    pen = TTGlyphPen(None)
+    for left, bottom, right, top in ((70, 0, 530, 720), (130, 60, 470, 660)):
+        # The inner contour runs the other way round, which makes it a hole.
+        corners = [(left, bottom), (left, top), (right, top), (right, bottom)][:: 1 if left == 70 else -1]
+        pen.moveTo(corners[0])
+        for corner in corners[1:]:
+            pen.lineTo(corner)
+        pen.closePath()
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder([".notdef", "box"])
+    builder.setupCharacterMap({})
+    # Format 13 is the only table in which one entry covers all of Unicode.
+    table = CmapSubtable.newSubtable(13)
+    table.platformID, table.platEncID, table.language, table.format = 3, 10, 0, 13
+    table.cmap = dict.fromkeys(range(0x20, 0x110000), "box")
+    builder.font["cmap"].tables = [table]
+    glyph = pen.glyph()
+    builder.setupGlyf({".notdef": glyph, "box": glyph})
+    builder.setupHorizontalMetrics({".notdef": (600, 70), "box": (600, 70)})
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupOS2(sTypoAscender=800, sTypoDescender=-200)
+    builder.setupPost()
+    builder.setupNameTable({})
+    builder.font["head"].created = builder.font["head"].modified = 0
+    builder.font.recalcTimestamp = False
+    _name(builder.font, BOX)
+    builder.save(str(target))
+
+
+def _name(font, family):
+    """A name of its own keeps the subset apart from a complete font of the same origin that may be installed."""
+    from fontTools.ttLib import newTable
+
+    font["name"] = newTable("name")
+    font["name"].names = []
+    for number, text in ((1, family), (2, "Regular"), (4, family), (6, family.replace(" ", ""))):
+        font["name"].setName(text, number, 3, 1, 0x409)
+
+
+def main(arguments):
+    if len(arguments) != 1 or not Path(arguments[0]).is_file():
+        print("usage: python -m numpy_attention.plots.build_font SOURCE_FONT", file=sys.stderr)
+        return 2
+    missing = build_han(arguments[0])
+    build_box()
+    for path in (HERE / "han.ttf", HERE / "box.ttf"):
+        print(f"{path.name}: {path.stat().st_size} bytes")
+    if missing:
+        print("not in the source font: " + "".join(missing), file=sys.stderr)
+    return int(bool(missing))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

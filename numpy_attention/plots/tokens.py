@@ -1,0 +1,77 @@
+"""Token labels: checked against the axis they name, made visible, thinned out and shortened to the room there is."""
+
+import math
+
+from .text import shorten
+
+
+def visible(token):
+    """A token as it is to be drawn: literally, with what cannot be seen written out.
+
+    >>> visible("$x_$"), visible(" "), visible("a\\nb"), visible("")
+    ('$x_$', '␣', 'a\\\\nb', '∅')
+    """
+    text = str(token)
+    if not text:
+        return "∅"
+    if text.isspace() and text.isprintable():
+        return "␣" * len(text)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def read_tokens(tokens, count, name, axis):
+    """``tokens`` as a list of ``count`` strings, or positions "0", "1", ... when there are none.
+
+    >>> read_tokens(["我"], 2, "query_tokens", "L = 2 queries (rows)")
+    Traceback (most recent call last):
+    ValueError: query_tokens has 1 token, but there are L = 2 queries (rows)
+    """
+    if tokens is None:
+        return [str(position) for position in range(count)]
+    if isinstance(tokens, (str, bytes)):
+        raise TypeError(f"{name} must be a list of tokens, not one string: use list({name}) or {name}.split()")
+    tokens = list(tokens)
+    if len(tokens) != count:
+        raise ValueError(f"{name} has {len(tokens)} token{'s' * (len(tokens) != 1)}, but there are {axis}")
+    return [visible(token) for token in tokens]
+
+
+def read_both(query_tokens, key_tokens, L, S):
+    """Row and column labels of an (L, S) map. One list serves both axes only when L equals S."""
+    given = query_tokens if query_tokens is not None else key_tokens
+    if L == S and given is not None:
+        query_tokens = given if query_tokens is None else query_tokens
+        key_tokens = given if key_tokens is None else key_tokens
+    rows = read_tokens(query_tokens, L, "query_tokens", f"L = {L} queries (rows)")
+    columns = read_tokens(key_tokens, S, "key_tokens", f"S = {S} keys (columns)")
+    if given is not None and (query_tokens is None or key_tokens is None):
+        missing = "key_tokens" if key_tokens is None else "query_tokens"
+        raise ValueError(
+            f"{missing} is missing: with L = {L} queries and S = {S} keys the two axes have tokens of their own, "
+            "give both query_tokens and key_tokens"
+        )
+    return rows, columns
+
+
+def label_rows(axes, tokens, pitch, *, size=9, limit=10):
+    """Write tokens beside the rows, ``pitch`` inches apart; where they would touch, only every second, third, ..."""
+    step = max(1, math.ceil(size * 1.25 / 72 / pitch)) if tokens else 1
+    axes.set_yticks(range(0, len(tokens), step), [shorten(t, limit) for t in tokens[::step]], fontsize=size)
+    axes.tick_params(axis="y", length=0 if step == 1 else 2)
+
+
+def label_columns(axes, tokens, pitch, *, size=9, limit=10, top=True):
+    """Write tokens above (or below) the columns; slanted when they are too wide to stand side by side."""
+    from .text import width
+
+    labels = [shorten(token, limit) for token in tokens]
+    # A column of text is about 0.62 of the font size wide.
+    slanted = max(map(width, labels), default=0) * size * 0.62 / 72 > pitch * 0.95
+    step = max(1, math.ceil(size * 1.6 / 72 / pitch)) if slanted else 1
+    axes.set_xticks(
+        range(0, len(tokens), step), labels[::step], fontsize=size,
+        rotation=45 if slanted else 0, rotation_mode="anchor",
+        ha="center" if not slanted else "left" if top else "right",
+        va="center" if slanted and not top else "bottom" if top else "top",
+    )
+    axes.tick_params(axis="x", length=0 if step == 1 else 2, top=top, bottom=not top, labeltop=top, labelbottom=not top)
