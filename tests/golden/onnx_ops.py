@@ -1,0 +1,75 @@
+"""ONNX's operators, forward only."""
+import numpy as np
+
+import numpy_attention as na
+
+from .reference import adapter
+
+
+@adapter("onnx", "Softmax")
+def softmax(case):
+    axis = case.attrs.get("axis", -1)
+    return {"output": np.moveaxis(na.Softmax()(np.moveaxis(case.inputs["input"], axis, -1)), -1, axis)}
+
+
+@adapter("onnx", "Attention")
+def attention(case):
+    attrs, given = case.attrs, case.inputs
+    Q, K, V = (given[name] for name in ("Q", "K", "V"))
+    if Q.ndim == 3:     # (N, L, H·d) with the numbers of heads beside it
+        Q, K, V = (na.SplitHeads(attrs[f"{which}_num_heads"])(array)
+                   for which, array in (("q", Q), ("kv", K), ("kv", V)))
+    if "past_key" in given:
+        K = np.concatenate([given["past_key"], K], axis=2)
+        V = np.concatenate([given["past_value"], V], axis=2)
+    mask, bias = _mask_and_bias(case, Q.shape, K.shape)
+    attention = na.ScaledDotProductAttention(**{name: attrs[name] for name in ("scale", "softcap") if attrs.get(name)})
+    options = {} if bias is None else {"bias": bias}
+    heads = attention(Q, K, V, mask=mask, **options)
+    ours = {"Y": na.MergeHeads()(heads) if given["Q"].ndim == 3 else heads}
+    if "present_key" in case.outputs:
+        ours.update(present_key=K, present_value=V)
+    if "qk_matmul_output" in case.outputs:
+        ours["qk_matmul_output"] = _stage(attention, attrs.get("qk_matmul_output_mode", 0), mask, bias)
+    return ours
+
+
+def _stage(attention, mode, mask, bias):
+    """ONNX's fourth output: 0 scaled scores, 1 after softcap, 2 after bias and mask, 3 weights."""
+    if mode == 3:
+        return attention.weights
+    scores = attention.cache["scores"] if mode == 0 else attention.cache.get("capped", attention.cache["scores"])
+    if mode == 2:
+        scores = scores + (0 if bias is None else bias)
+        scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    return scores
+
+
+def _mask_and_bias(case, query_shape, key_shape):
+    """Causal, window, valid lengths and attn_mask as one boolean mask and one additive bias, either may be None."""
+    attrs, given = case.attrs, case.inputs
+    (N, _, L, _), S = query_shape, key_shape[2]
+    lengths = given.get("nonpad_kv_seqlen")
+    past = given["past_key"].shape[2] if "past_key" in given else 0
+    masks, bias = [], None
+    left, right = (None if attrs.get(f"{side}_window_size", -1) == -1 else attrs[f"{side}_window_size"]
+                   for side in ("left", "right"))
+    if attrs.get("is_causal"):
+        right = 0 if right is None else min(0, right)
+    if (left, right) != (None, None):
+        offsets = [past] * N if lengths is None else lengths - L
+        masks.append(np.stack([na.window_mask(L, S, left=left, right=right, offset=int(offset))
+                               for offset in offsets])[:, None])
+    if lengths is not None:
+        masks.append(na.padding_mask(lengths, S))
+    if (mask := given.get("attn_mask")) is not None:
+        mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
+        short = S - mask.shape[-1] if mask.shape[-1] != 1 else 0
+        if mask.dtype == bool:
+            masks.append(np.pad(mask, [(0, 0)] * 3 + [(0, short)]))
+        else:
+            bias = np.pad(mask, [(0, 0)] * 3 + [(0, short)], constant_values=-np.inf)
+    combined = None
+    for mask in masks:
+        combined = mask if combined is None else combined & mask
+    return combined, bias
