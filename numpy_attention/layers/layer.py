@@ -15,7 +15,7 @@ A subclass writes only its formulas. The house rules around them are kept here, 
 * float32 stays float32, float16 is computed in float32, integers become float64, complex stays complex;
 * what lies in the cache is read-only;
 * a forward that fails leaves every cache as it was;
-* backward wants a forward before it and an upstream gradient of the right shape.
+* backward wants a forward before it and an upstream gradient of the right shape; for a scalar loss it is 1.
 """
 import functools
 import inspect
@@ -199,13 +199,21 @@ def _with_house_rules(forward):
 
 def _with_backward_rules(backward):
     @functools.wraps(backward)
-    def checked(self, dout):
-        if getattr(_running, "outer", None) is not None:
+    def checked(self, dout=None):
+        inside = getattr(_running, "outer", None) is not None
+        if inside and dout is not None:
             return backward(self, dout)
         kind = type(self).__name__
         if not self.cache:
             raise RuntimeError(f"{kind}.backward needs a forward pass first: call layer(...) and then backward")
         name, out = next(reversed(self.cache.items()))
+        if dout is None:
+            if out.shape:
+                raise TypeError(f"{kind}.backward needs d{name}, of shape {out.shape}: only a scalar, such as a loss, "
+                                "starts the backward pass by itself")
+            dout = np.ones((), out.dtype)               # dLoss/dLoss
+            if inside:
+                return backward(self, dout)
         dout = _as_floats(f"d{name}", dout)
         if dout.shape != out.shape:
             raise ValueError(f"d{name} must have the shape of {name}, {out.shape}; got {dout.shape}")
