@@ -1,7 +1,7 @@
 """python -m tests.golden.report: the reference cases passed, left out and different on purpose, by operator and tag."""
 import collections
 
-from .reference import all_cases, verdict
+from .reference import Verdict, all_cases, verdict
 
 STATUSES = ("passed", "differs", "left", "failed")
 
@@ -11,7 +11,10 @@ def report():
     counts = collections.defaultdict(collections.Counter)
     remarks = {status: [] for status in STATUSES}
     for source, case in all_cases():
-        found = verdict(source, case)
+        try:
+            found = verdict(source, case)
+        except Exception as error:      # a table with the crash in it says more than a crash
+            found = Verdict("failed", repr(error))
         for row in [("", "", "all"), (source, "", "all"), (source, case.op, "all"),
                     *((source, case.op, tag) for tag in case.tags)]:
             counts[row][found.status] += 1
