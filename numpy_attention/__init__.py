@@ -8,6 +8,7 @@
 >>> mha.weights.shape                                           # every head's weights: (N, H, L, S)
 (1, 2, 3, 3)
 """
+from .gradcheck import GradientReport, check_gradients
 from .layers.attention import ScaledDotProductAttention
 from .layers.embedding import Embedding
 from .layers.heads import MergeHeads, SplitHeads
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Embedding",
+    "GradientReport",
     "Layer",
     "Linear",
     "MergeHeads",
@@ -30,6 +32,7 @@ __all__ = [
     "Softmax",
     "SplitHeads",
     "causal_mask",
+    "check_gradients",
     "padding_mask",
     "sinusoidal_positions",
     "window_mask",
