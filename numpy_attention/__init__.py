@@ -18,6 +18,7 @@ from .layers.multi_head import MultiHeadAttention
 from .layers.positions import sinusoidal_positions
 from .layers.softmax import Softmax
 from .masks import causal_mask, padding_mask, window_mask
+from .walkthrough import Step, Trace, trace, worked_example
 
 __version__ = "0.1.0"
 
@@ -31,9 +32,29 @@ __all__ = [
     "ScaledDotProductAttention",
     "Softmax",
     "SplitHeads",
+    "Step",
+    "Trace",
     "causal_mask",
     "check_gradients",
     "padding_mask",
+    "plot_heads",
+    "plot_walkthrough",
     "sinusoidal_positions",
+    "trace",
     "window_mask",
+    "worked_example",
 ]
+
+# The plots need matplotlib, which is slow to import: they come when they are first asked for.
+_PLOTS = {"plot_heads", "plot_walkthrough"}
+
+
+def __getattr__(name):
+    if name in _PLOTS:
+        from . import plots
+        return getattr(plots, name)
+    raise AttributeError(f"module 'numpy_attention' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(globals() | dict.fromkeys(_PLOTS))

@@ -9,21 +9,14 @@ A layer is three dictionaries and a pair of methods:
     out = layer(x)              # the same as layer.forward(x)
     dx = layer.backward(dout)   # one gradient for each array given to forward
 
-A subclass writes only its formulas. The house rules around them are kept here, once:
-
-* inputs become float arrays of the layer's own, so that changing yours later changes nothing here;
-* float32 stays float32, float16 is computed in float32, integers become float64, complex stays complex;
-* what lies in the cache is read-only;
-* a forward that fails leaves every cache as it was;
-* backward wants a forward before it and an upstream gradient of the right shape; for a scalar loss it is 1.
+A subclass writes only its formulas; what goes for all of them is in house_rules.py.
 """
-import functools
-import inspect
 import operator
-import threading
 from typing import NamedTuple
 
 import numpy as np
+
+from .house_rules import with_backward_rules, with_forward_rules
 
 
 class Stage(NamedTuple):
@@ -71,9 +64,9 @@ class Layer:
             cls.FORWARD, cls.BACKWARD = _stages(cls.FORWARD), _stages(cls.BACKWARD)
             cls.__doc__ = f"{(cls.__doc__ or cls.__name__).rstrip()}\n\n{_table(cls)}"
         if "forward" in own:
-            cls.forward = _with_house_rules(cls.forward)
+            cls.forward = with_forward_rules(cls.forward)
         if "backward" in own:
-            cls.backward = _with_backward_rules(cls.backward)
+            cls.backward = with_backward_rules(cls.backward)
 
     def __init__(self):
         self.params, self.cache, self.grads = {}, {}, {}
@@ -151,116 +144,6 @@ def _table(cls):
         lines += [f"        {s.name:<{name}}  {s.formula:<{formula}}  {s.shape and f'({s.shape})'}".rstrip()
                   for s in stages]
     return "\n".join(lines)
-
-
-_running = threading.local()    # .outer is the layer whose forward or backward this thread is inside of
-
-
-def _with_house_rules(forward):
-    """`forward` with the rules of the module's docstring. Sublayers run inside a layer that has kept them already."""
-    places = [p for p in inspect.signature(forward).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
-    arrays = [p.name for p in places]
-    optional = {p.name for p in places if p.default is None}
-
-    @functools.wraps(forward)
-    def checked(self, *inputs, **options):
-        if getattr(_running, "outer", None) is not None:
-            out = forward(self, *inputs, **options)
-            _freeze(self.cache)
-            return out
-        if len(inputs) > len(arrays):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(arrays)}; got {len(inputs)} arrays")
-        given = dict(zip(arrays, inputs, strict=False))
-        given.update({name: options.pop(name) for name in arrays if name in options and name not in given})
-        floats = [name for name in given if name not in self.integer_inputs
-                  and not (given[name] is None and name in optional)]
-        taken = {name: _as_floats(name, given[name]) for name in floats}
-        dtype = np.result_type(*taken.values()) if taken else np.dtype(float)
-        half = dtype == np.float16
-        for name, array in taken.items():
-            given[name] = _owned(array, np.dtype(np.float32) if half else dtype)
-        before = [(layer, layer.cache) for layer in _all_layers(self)]
-        _running.outer = self
-        try:
-            with np.errstate(all="ignore"):     # an exp that underflows to 0 is as meant; NaN and inf show themselves
-                out = forward(self, **given, **options)
-        except BaseException:
-            for layer, cache in before:
-                layer.cache = cache
-            raise
-        finally:
-            _running.outer = None
-        _freeze(self.cache)
-        self._half = half
-        return out.astype(np.float16) if half else out
-
-    return checked
-
-
-def _with_backward_rules(backward):
-    @functools.wraps(backward)
-    def checked(self, dout=None):
-        inside = getattr(_running, "outer", None) is not None
-        if inside and dout is not None:
-            return backward(self, dout)
-        kind = type(self).__name__
-        if not self.cache:
-            raise RuntimeError(f"{kind}.backward needs a forward pass first: call layer(...) and then backward")
-        name, out = next(reversed(self.cache.items()))
-        if dout is None:
-            if out.shape:
-                raise TypeError(f"{kind}.backward needs d{name}, of shape {out.shape}: only a scalar, such as a loss, "
-                                "starts the backward pass by itself")
-            dout = np.ones((), out.dtype)               # dLoss/dLoss
-            if inside:
-                return backward(self, dout)
-        dout = _as_floats(f"d{name}", dout)
-        if dout.shape != out.shape:
-            raise ValueError(f"d{name} must have the shape of {name}, {out.shape}; got {dout.shape}")
-        _running.outer = self
-        try:
-            with np.errstate(all="ignore"):
-                found = backward(self, _owned(dout, dout.dtype if dout.dtype.kind == "c" else out.dtype))
-        finally:
-            _running.outer = None
-        if not self._half:
-            return found
-        return tuple(d.astype(np.float16) for d in found) if isinstance(found, tuple) else found.astype(np.float16)
-
-    return checked
-
-
-def _as_floats(name, given):
-    try:
-        array = np.asarray(given)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
-    if array.dtype.kind in "iub":
-        return array.astype(np.float64)
-    if array.dtype.kind not in "fc":
-        raise TypeError(f"{name} must be an array of numbers, got {type(given).__name__} of dtype {array.dtype}")
-    return array
-
-
-def _owned(array, dtype):
-    """`array` in `dtype`, read-only, and such that nobody else can write to its memory."""
-    if array.dtype == dtype and not array.flags.writeable:
-        owner = array if array.base is None else array.base
-        if isinstance(owner, np.ndarray) and owner.base is None and not owner.flags.writeable:
-            return array
-    array = np.array(array, dtype=dtype)
-    array.flags.writeable = False
-    return array
-
-
-def _freeze(cache):
-    for array in cache.values():
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-
-
-def _all_layers(layer):
-    return [layer, *(inner for sub in layer.sublayers().values() for inner in _all_layers(sub))]
 
 
 def precision(dtype):

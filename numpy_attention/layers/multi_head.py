@@ -67,8 +67,12 @@ class MultiHeadAttention(Layer):
         ("dkey", "merge(dK) W_Kᵀ", "N S kdim",
          "What the keys ask of theirs.", "键这条路传给词元的梯度。"),
         ("dvalue", "merge(dV) W_Vᵀ", "N S vdim",
-         "And the values of theirs. Where one array played several roles, its gradients add up.",
-         "值这条路传给词元的梯度。同一个数组担任几个角色时，几条路的梯度相加。"),
+         "And the values of theirs.", "值这条路传给词元的梯度。"),
+        ("dx", "dquery + dkey + dvalue", "N L D",
+         "In self-attention x played all three roles, so it gets the sum.",
+         "自注意力里 x 一身兼三职，所以三条路的梯度相加。"),
+        ("dmemory", "dkey + dvalue", "N S kdim",
+         "A memory played two roles, so it gets the sum of two.", "记忆兼任键和值，所以两条路的梯度相加。"),
     )
 
     def __init__(self, d_model, num_heads, *, d_k=None, d_v=None, kdim=None, vdim=None, bias=True,
@@ -161,4 +165,5 @@ class MultiHeadAttention(Layer):
 def _nearest(D, H):
     """The divisors of D just below and just above H, as words."""
     divisors = [n for n in range(1, D + 1) if D % n == 0]
-    return " or ".join(str(n) for n in (max(n for n in divisors if n < H), min([n for n in divisors if n > H] or [D])))
+    near = {max(n for n in divisors if n < H), min((n for n in divisors if n > H), default=D)}
+    return " or ".join(map(str, sorted(near)))

@@ -1,0 +1,7 @@
+"""The walkthrough: every step of a run, with its name, formula, shape and numbers."""
+from .examples import WorkedExample, worked_example
+from .reading import trace
+from .step import Step
+from .trace import Trace
+
+__all__ = ["Step", "Trace", "WorkedExample", "trace", "worked_example"]

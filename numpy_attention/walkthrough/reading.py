@@ -1,0 +1,137 @@
+"""Reading a trace off a layer that has run.
+
+The layer's statement says which tensors there are and in which order; its cache and grads hold the numbers. Nothing is
+computed twice, except the product Q Kᵀ before the division by √d_k, which is shown as a step of its own because that
+is how one does it on paper.
+"""
+import numpy as np
+
+from ..layers.layer import Layer
+from .step import Step, source_line
+from .trace import Trace
+
+GIVEN = {
+    "Q": ("One row a query: what it is looking for.", "每行一个查询：它在找什么。"),
+    "K": ("One row a key: what it can be found by.", "每行一个键：它凭什么被找到。"),
+    "V": ("One row a value: what it hands over.", "每行一个值：它交出什么内容。"),
+    "upstream": ("How much the loss would change with each number of the result: where the way back begins.",
+                 "结果的每个数变一点，损失会变多少：反向从这里开始。"),
+    "product": ("Each cell is one query times one key, number by number, added up.",
+                "每一格是一个查询和一个键逐项相乘再相加。"),
+    "dproduct": ("Back through the division by √d_k: divide again.", "沿着除以 √d_k 传回去：再除一次。"),
+    "": ("Given.", "已给定。"),
+}
+
+
+def trace(subject, *, tokens=None, query_tokens=None, key_tokens=None, title=None):
+    """Read the trace of a layer that has run forward (and backward), or of a worked example.
+
+    Args:
+        subject: a Layer after forward; or a worked example or its name.
+        tokens: labels of queries and keys alike; query_tokens, key_tokens: where they differ.
+        title: what the trace is of; the layer's class unless given.
+
+    Raises: RuntimeError if the layer has not run; ValueError for labels that do not fit L or S.
+
+    >>> attention = na.ScaledDotProductAttention()
+    >>> heads = attention(np.eye(2), np.eye(2), np.eye(2))
+    >>> [step.name for step in na.trace(attention, tokens=["a", "b"])]
+    ['Q', 'K', 'V', 'product', 'scores', 'weights', 'heads']
+    """
+    if isinstance(subject, str):
+        from .examples import worked_example
+        subject = worked_example(subject)
+    if not isinstance(subject, Layer):
+        return subject.trace()
+    if not subject.cache:
+        raise RuntimeError(f"{type(subject).__name__} has not run yet: call layer(...) first, then trace(layer)")
+    forward = [*_given(subject), *_steps(subject, "forward")]
+    backward = []
+    if subject.grads:
+        last = next(reversed(subject.cache))
+        backward = [_step(subject, f"d{last}", "upstream gradient", forward[-1].symbols, subject.grads[last],
+                          GIVEN["upstream"], "backward"),
+                    *_steps(subject, "backward"), *_parameter_steps(subject)]
+    steps = list(_with_product([*forward, *backward]))
+    query_tokens, key_tokens = query_tokens or tokens, key_tokens or tokens
+    _check_labels(steps, "query_tokens", query_tokens, "L")
+    _check_labels(steps, "key_tokens", key_tokens, "S")
+    return Trace(steps, query_tokens=query_tokens, key_tokens=key_tokens, title=title or type(subject).__name__)
+
+
+def _check_labels(steps, name, labels, symbol):
+    for step in steps:
+        symbols = step.symbols.split()[-len(step.shape):]
+        if labels is not None and symbol in symbols:
+            length = step.shape[symbols.index(symbol) - len(symbols)]
+            if len(labels) != length:
+                raise ValueError(f"{name} must hold {symbol} = {length} labels, got {len(labels)}: {list(labels)}")
+
+
+def _given(layer):
+    """The inputs: what lies in the cache and is not stated as computed."""
+    computed = {step.name for step in _steps(layer, "forward")}
+    shown = {id(layer.cache[name]) for name in computed & layer.cache.keys()}
+    for name, array in layer.cache.items():
+        if not isinstance(array, np.ndarray) or id(array) in shown:
+            continue
+        shown.add(id(array))        # x is query, key and value at once: shown once
+        yield _step(layer, name, "given", _symbols(layer, name), array, GIVEN.get(name, GIVEN[""]), "forward")
+
+
+def _symbols(layer, name):
+    """An input's symbolic shape is stated with its gradient."""
+    return next((s.shape for s in layer.BACKWARD if not isinstance(s, str) and s.name == f"d{name}"), "")
+
+
+def _steps(layer, direction, prefix=""):
+    """The stated steps of `layer`, its sublayers' in their places; those that this run did not take are left out."""
+    for stage in layer.FORWARD if direction == "forward" else layer.BACKWARD:
+        if isinstance(stage, str):
+            inner = layer.sublayers()[stage]
+            flat = all(layer.cache.get(name) is array for name, array in inner.cache.items())
+            yield from _steps(inner, direction, prefix if flat else f"{prefix}{stage}.")
+            continue
+        name = stage.name if direction == "forward" else stage.name.removeprefix("d")
+        held = layer.cache if direction == "forward" else layer.grads
+        if held.get(name) is not None and name not in layer.params:
+            yield _step(layer, stage.name, stage.formula, stage.shape, held[name], (stage.en, stage.zh), direction,
+                        prefix)
+
+
+def _parameter_steps(layer, prefix=""):
+    """The gradients of learned arrays, layer by layer."""
+    for stage in layer.BACKWARD:
+        if not isinstance(stage, str) and stage.name.removeprefix("d") in layer.params.keys() & layer.grads.keys():
+            yield _step(layer, stage.name, stage.formula, stage.shape, layer.grads[stage.name.removeprefix("d")],
+                        (stage.en, stage.zh), "backward", prefix)
+    for name, inner in layer.sublayers().items():
+        yield from _parameter_steps(inner, f"{prefix}{name}.")
+
+
+def _step(layer, name, formula, symbols, value, notes, direction, prefix=""):
+    value = np.asarray(value).view()
+    value.flags.writeable = False
+    where, code = ("", "") if formula in ("given", "upstream gradient") else source_line(layer, direction, name)
+    return Step(prefix + name, formula, symbols, value, *notes, direction, where, code)
+
+
+def _with_product(steps):
+    """Q Kᵀ in front of the scores, and its gradient behind theirs."""
+    named = {step.name: step for step in steps}
+    for step in steps:
+        prefix = step.name[: len(step.name) - len(step.short_name)]
+        Q, K = named.get(f"{prefix}Q"), named.get(f"{prefix}K")
+        if step.short_name not in ("scores", "dscores") or Q is None or K is None:
+            yield step
+            continue
+        if step.direction == "forward":
+            product = Q.value @ K.value.mT
+            yield Step(f"{prefix}product", "Q Kᵀ", step.symbols, product, *GIVEN["product"], "forward", step.where,
+                       step.code)
+            yield step
+        else:
+            yield step
+            dQ = named.get(f"{prefix}dQ", step)     # the line that has the factor in it
+            yield Step(f"{prefix}dproduct", "dscores / √d_k", step.symbols, step.value / Q.shape[-1] ** 0.5,
+                       *GIVEN["dproduct"], "backward", dQ.where, dQ.code)
