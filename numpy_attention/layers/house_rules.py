@@ -27,7 +27,7 @@ def with_forward_rules(forward):
     def checked(self, *inputs, **options):
         if getattr(_running, "outer", None) is not None:
             out = forward(self, *inputs, **options)
-            _freeze(self.cache)
+            freeze(self.cache)
             return out
         if len(inputs) > len(arrays):
             raise TypeError(f"{type(self).__name__} takes {', '.join(arrays)}; got {len(inputs)} arrays")
@@ -51,7 +51,7 @@ def with_forward_rules(forward):
             raise
         finally:
             _running.outer = None
-        _freeze(self.cache)
+        freeze(self.cache)
         self._half = half
         return out.astype(np.float16) if half else out
 
@@ -114,7 +114,7 @@ def _owned(array, dtype):
     return array
 
 
-def _freeze(cache):
+def freeze(cache):
     for array in cache.values():
         if isinstance(array, np.ndarray):
             array.flags.writeable = False

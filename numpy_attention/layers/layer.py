@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .house_rules import with_backward_rules, with_forward_rules
+from .house_rules import freeze, with_backward_rules, with_forward_rules
 
 
 class Stage(NamedTuple):
@@ -118,7 +118,7 @@ class Layer:
 
     def __setstate__(self, state):
         vars(self).update(state)
-        _freeze(self.cache)     # NumPy copies and unpickles read-only arrays as writable ones
+        freeze(self.cache)     # NumPy copies and unpickles read-only arrays as writable ones
 
     def __repr__(self):
         arrays = ", ".join(f"{name} {'×'.join(map(str, array.shape))}" for name, array in self.params.items())
