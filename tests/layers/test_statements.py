@@ -1,0 +1,88 @@
+"""What a layer states about itself, held against what it really does at the standard sizes.
+
+Docstrings, traces and plots are made from these statements, so a wrong one would be told everywhere.
+"""
+import pytest
+
+import numpy_attention as na
+
+from ..standard import EXAMPLES, run
+
+
+def stages(layer, which):
+    """The layer's statement with the sublayers' own steps in their places."""
+    found = []
+    for stage in getattr(layer, which):
+        found += stages(getattr(layer, stage), which) if isinstance(stage, str) else [stage]
+    return found
+
+
+def kind(name):
+    return name.split(",")[0]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_forward_shapes_and_order(name):
+    example = EXAMPLES[name]
+    layer = example.layer()
+    run(layer, example.inputs, example.options)
+    stated = [stage for stage in stages(layer, "FORWARD") if stage.name in layer.cache]
+    assert {s.name: layer.cache[s.name].shape for s in stated} == {s.name: example.size_of(s.shape) for s in stated}
+    assert [key for key in layer.cache if key in {s.name for s in stated}] == [s.name for s in stated]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_backward_shapes_and_names(name):
+    example = EXAMPLES[name]
+    layer = example.layer()
+    run(layer, example.inputs, example.options)
+    known = {**layer.params, **layer.cache}
+    stated = [stage for stage in stages(layer, "BACKWARD") if stage.name[1:] in layer.grads]
+    assert all(stage.name.startswith("d") for stage in stages(layer, "BACKWARD"))
+    assert {s.name: layer.grads[s.name[1:]].shape for s in stated} == {s.name: example.size_of(s.shape) for s in stated}
+    assert {s.name[1:] for s in stated} <= set(known)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_gradient_has_the_shape_of_its_own(name):
+    example = EXAMPLES[name]
+    layer = example.layer()
+    run(layer, example.inputs, example.options)
+    known = {**layer.params, **layer.cache}
+    assert {key: grad.shape for key, grad in layer.grads.items()} == {key: known[key].shape for key in layer.grads}
+    params, grads = layer.named_params(), layer.named_grads()
+    assert {key: array.shape for key, array in params.items()} == {key: array.shape for key, array in grads.items()}
+
+
+@pytest.mark.parametrize("cls", sorted({kind(name) for name in EXAMPLES}))
+def test_nothing_is_stated_that_never_happens(cls):
+    # A step may depend on how the layer is called; in one of the examples it must happen.
+    layers = [(example, example.layer()) for name, example in EXAMPLES.items() if kind(name) == cls]
+    for example, layer in layers:
+        run(layer, example.inputs, example.options)
+    forward = {stage.name for _, layer in layers for stage in stages(layer, "FORWARD")}
+    backward = {stage.name for _, layer in layers for stage in stages(layer, "BACKWARD")}
+    assert forward
+    assert backward
+    assert forward <= {key for _, layer in layers for key in layer.cache}
+    assert {name[1:] for name in backward} <= {key for _, layer in layers for key in layer.grads}
+    # Every input gets a gradient that is stated, and every parameter of its own too.
+    first = layers[0][1]
+    assert {f"d{name}" for name in first.params} <= backward
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_docstring_tells_the_statement(name):
+    layer = EXAMPLES[name].make()
+    for stage in (*layer.FORWARD, *layer.BACKWARD):
+        if not isinstance(stage, str):
+            assert f"{stage.name} " in type(layer).__doc__
+            assert f"({stage.shape})" in type(layer).__doc__
+            assert stage.en
+            assert stage.zh
+
+
+def test_every_public_layer_has_an_example():
+    public = {name for name, value in vars(na).items() if isinstance(value, type)
+              and issubclass(value, na.Layer) and value is not na.Layer}
+    assert public == {type(example.make()).__name__ for example in EXAMPLES.values()}

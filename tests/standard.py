@@ -1,0 +1,108 @@
+"""Standard sizes, and one example of every layer at these sizes, for tests that hold all layers to the same rules.
+
+All sizes differ, so a swapped axis shows; all parameters are random, biases and gains too, so that no zero hides a
+term; upstream gradients are random, because softmax is blind to a constant one.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import numpy_attention as na
+
+N, H, L, S, d_k, d_v, D = 2, 3, 4, 5, 6, 7, 8
+kdim, vdim = 9, 10
+SYMBOLS = {"N": N, "H": H, "L": L, "S": S, "d_k": d_k, "d_v": d_v, "D": D, "kdim": kdim, "vdim": vdim}
+
+
+def draw(*shape, seed=0):
+    """Standard normal numbers, the same ones for the same shape and seed."""
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def randomise(layer, *, seed=0, dtype=np.float64):
+    """Every parameter of the layer and its sublayers replaced by random numbers of a useful size; the layer."""
+    rng = np.random.default_rng(seed)
+    for part in (layer, *layer.sublayers().values()):
+        if part is not layer:
+            randomise(part, seed=rng.integers(2**32), dtype=dtype)
+            continue
+        for name, old in part.params.items():
+            size = np.sqrt(old.shape[0]) if old.ndim > 1 else 1
+            part.params[name] = (rng.standard_normal(old.shape) / size).astype(dtype)
+    return layer
+
+
+def run(layer, inputs, options, seed=9):
+    """Forward and backward with a random upstream gradient: out, input gradients, all parameter gradients."""
+    out = layer(*inputs, **options)
+    grads = layer.backward(draw(*out.shape, seed=seed))
+    return out, as_tuple(grads), layer.named_grads()
+
+
+def as_tuple(grads):
+    return grads if isinstance(grads, tuple) else (grads,)
+
+
+class Example(NamedTuple):
+    """How to make a layer, what to call it with, and what the symbols of its stated shapes mean."""
+
+    make: Callable[[], na.Layer]
+    inputs: tuple
+    options: dict[str, Any] = {}
+    symbols: dict[str, Any] = {}
+
+    def layer(self, **options):
+        return randomise(self.make(), **options)
+
+    def size_of(self, symbols):
+        """The shape that a statement such as "... L H·d" means here."""
+        known = {**SYMBOLS, **self.symbols}
+        return tuple(size for symbol in symbols.split()
+                     for size in (known["..."] if symbol == "..." else
+                                  [int(np.prod([known[factor] for factor in symbol.split("·")]))]))
+
+
+MASK = np.random.default_rng(3).random((N, H, L, S)) < 0.6
+MASK[0, 0, 1] = False       # a query that may see nothing
+MASK[:, :, 2] = True        # one that sees everything
+MASK[1, :, :, 4] = False    # a key that no query of this sequence may see
+MASK[1, :, 0] = [True, False, True, False, False]
+
+
+def _mha(**options):
+    return lambda: na.MultiHeadAttention(D, H, d_k=d_k, d_v=d_v, rng=0, **options)
+
+
+def _attention(*inputs, **options):
+    return Example(na.ScaledDotProductAttention, inputs, options)
+
+
+QKV = (draw(N, H, L, d_k), draw(N, H, S, d_k), draw(N, H, S, d_v))
+
+EXAMPLES = {
+    "Linear": Example(lambda: na.Linear(D, 3, rng=0), (draw(N, L, D),), {},
+                      {"...": (N, L), "in_features": D, "out_features": 3}),
+    "Linear, no bias": Example(lambda: na.Linear(D, 3, bias=False, rng=0), (draw(N, L, D),), {},
+                               {"...": (N, L), "in_features": D, "out_features": 3}),
+    "SplitHeads": Example(lambda: na.SplitHeads(H), (draw(N, L, H * d_k),), {}, {"...": (N,), "d": d_k}),
+    "MergeHeads": Example(lambda: na.MergeHeads(), (draw(N, H, L, d_v),), {}, {"...": (N,), "d": d_v}),
+    "Softmax": Example(lambda: na.Softmax(), (draw(N, H, L, S),), {}, {"...": (N, H, L)}),
+    "Softmax, mask": Example(lambda: na.Softmax(), (draw(N, H, L, S),), {"mask": MASK}, {"...": (N, H, L)}),
+    "ScaledDotProductAttention": _attention(*QKV),
+    "ScaledDotProductAttention, mask": _attention(*QKV, mask=MASK),
+    "MultiHeadAttention, self": Example(_mha(), (draw(N, L, D),), {}, {"S": L, "kdim": D, "vdim": D}),
+    "MultiHeadAttention, memory": Example(_mha(), (draw(N, L, D), draw(N, S, D)), {"mask": MASK},
+                                          {"kdim": D, "vdim": D}),
+    "MultiHeadAttention, cross": Example(_mha(kdim=kdim, vdim=vdim),
+                                         (draw(N, L, D), draw(N, S, kdim), draw(N, S, vdim)), {"mask": MASK}),
+    "MultiHeadAttention, no bias": Example(_mha(bias=False), (draw(N, L, D), draw(N, S, D)), {},
+                                           {"kdim": D, "vdim": D}),
+    "Embedding": Example(lambda: na.Embedding(11, D, rng=0), (np.arange(N * L).reshape(N, L) * 5 % 7,), {},
+                         {"...": (N, L), "num_embeddings": 11}),
+}
+
+
+def each_example(*, floats=True):
+    """Names of the examples; with floats, without those layers that look up ids."""
+    return [name for name, example in EXAMPLES.items() if not (floats and example.make().integer_inputs)]
