@@ -9,13 +9,22 @@
 (1, 2, 3, 3)
 """
 from .gradcheck import GradientReport, check_gradients
+from .layers.activations import GELU, ReLU, SiLU
 from .layers.attention import ScaledDotProductAttention
+from .layers.cross_entropy import CrossEntropyLoss
+from .layers.dropout import Dropout
 from .layers.embedding import Embedding
+from .layers.feed_forward import FeedForward, GatedFeedForward
 from .layers.heads import MergeHeads, SplitHeads
 from .layers.layer import Layer
+from .layers.layer_norm import LayerNorm
+from .layers.learned_positions import LearnedPositions
 from .layers.linear import Linear
+from .layers.log_softmax import LogSoftmax
+from .layers.mean_squared_error import MeanSquaredError
 from .layers.multi_head import MultiHeadAttention
 from .layers.positions import sinusoidal_positions
+from .layers.rms_norm import RMSNorm
 from .layers.softmax import Softmax
 from .masks import causal_mask, padding_mask, window_mask
 from .walkthrough import Step, Trace, trace, worked_example
@@ -23,13 +32,25 @@ from .walkthrough import Step, Trace, trace, worked_example
 __version__ = "0.1.0"
 
 __all__ = [
+    "GELU",
+    "CrossEntropyLoss",
+    "Dropout",
     "Embedding",
+    "FeedForward",
+    "GatedFeedForward",
     "GradientReport",
     "Layer",
+    "LayerNorm",
+    "LearnedPositions",
     "Linear",
+    "LogSoftmax",
+    "MeanSquaredError",
     "MergeHeads",
     "MultiHeadAttention",
+    "RMSNorm",
+    "ReLU",
     "ScaledDotProductAttention",
+    "SiLU",
     "Softmax",
     "SplitHeads",
     "Step",

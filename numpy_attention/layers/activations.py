@@ -1,0 +1,142 @@
+"""Activations: the bend between two linear layers.
+
+Two linear layers in a row are one linear layer. What makes a second one worthwhile is a bend in between: a function
+that treats small and large numbers differently, each number on its own. ReLU cuts off at 0; GELU and SiLU do the same
+with a rounded corner. Backward, each number's gradient is multiplied by the slope at the place where it came in.
+"""
+import math
+
+import numpy as np
+
+from .layer import Layer
+
+
+class ReLU(Layer):
+    """max(x, 0). At the corner itself the slope is taken as 0; NaN stays NaN.
+
+    >>> relu = na.ReLU()
+    >>> relu([-2., 0., 3.]), relu.backward([1., 1., 1.])
+    (array([0., 0., 3.]), array([0., 0., 1.]))
+
+    Source: Nair and Hinton 2010.
+    """
+
+    FORWARD = (("out", "max(x, 0)", "...", "What is negative becomes 0.", "负数变成 0。"),)
+    BACKWARD = (("dx", "dout where x > 0, else 0", "...",
+                 "What was cut off hears nothing.", "被截掉的数收不到梯度。"),)
+
+    def forward(self, x):
+        out = np.where(x.real <= 0, 0, x)
+        self.cache = {"x": x, "out": out}
+        return out
+
+    def backward(self, dout):
+        dx = np.where(self.cache["x"].real <= 0, 0, dout)
+        self.grads = {"out": dout, "x": dx}
+        return dx
+
+
+class GELU(Layer):
+    """x Φ(x), where Φ(x) is the share of a standard normal distribution below x.
+
+    Args: approximate: "none" for Φ itself, "tanh" for x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, off by up to 0.0005.
+    Raises: ValueError for any other word.
+
+    >>> na.GELU()([-1., 0., 1.]).round(4)
+    array([-0.1587,  0.    ,  0.8413])
+    >>> na.GELU(approximate="tanh")([-1., 0., 1.]).round(4)
+    array([-0.1588,  0.    ,  0.8412])
+
+    Source: Hendrycks and Gimpel 2016, section 2.
+    """
+
+    FORWARD = (("out", "x Φ(x)", "...",
+                "Let each number through as far as it is large.", "数越大，放行的比例越高。"),)
+    BACKWARD = (("dx", "dout ∘ (Φ(x) + x φ(x))", "...",
+                 "The product rule; φ, the bell curve, is the slope of Φ.", "乘积求导；Φ 的导数 φ 就是钟形曲线。"),)
+
+    def __init__(self, *, approximate="none"):
+        super().__init__()
+        if approximate not in ("none", "tanh"):
+            raise ValueError(f'approximate must be "none" or "tanh", got {approximate!r}')
+        self.approximate = approximate
+
+    def forward(self, x):
+        share, _ = self._share_and_slope(x)
+        out = x * share
+        self.cache = {"x": x, "out": out}
+        return out
+
+    def backward(self, dout):
+        x = self.cache["x"]
+        share, slope = self._share_and_slope(x)
+        dx = dout * (share + x * slope)
+        self.grads = {"out": dout, "x": dx}
+        return dx
+
+    def _share_and_slope(self, x):
+        """Φ(x) and its slope φ(x), exact or by the tanh formula."""
+        if self.approximate == "none":
+            return normal_share(x), np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+        rate = math.sqrt(2 / math.pi)
+        bend = np.tanh(rate * (x + 0.044715 * x * x * x))
+        return (1 + bend) / 2, (1 - bend * bend) / 2 * rate * (1 + 3 * 0.044715 * x * x)
+
+
+class SiLU(Layer):
+    """x σ(x), also called swish, where σ(x) = 1 / (1 + e⁻ˣ).
+
+    >>> na.SiLU()([-1., 0., 1.]).round(4)
+    array([-0.2689,  0.    ,  0.7311])
+
+    Source: Elfwing, Uchibe and Doya 2017; Ramachandran, Zoph and Le 2017.
+    """
+
+    FORWARD = (("out", "x σ(x)", "...",
+                "Let each number through as far as it is large.", "数越大，放行的比例越高。"),)
+    BACKWARD = (("dx", "dout ∘ σ(x) ∘ (1 + x (1 − σ(x)))", "...",
+                 "The product rule; σ (1 − σ) is the slope of σ.", "乘积求导；σ 的导数是 σ (1 − σ)。"),)
+
+    def forward(self, x):
+        out = x * sigmoid(x)
+        self.cache = {"x": x, "out": out}
+        return out
+
+    def backward(self, dout):
+        x = self.cache["x"]
+        share = sigmoid(x)
+        dx = dout * share * (1 + x * (1 - share))
+        self.grads = {"out": dout, "x": dx}
+        return dx
+
+
+ACTIVATIONS = {"relu": ReLU, "gelu": GELU, "silu": SiLU}
+
+
+def activation(name):
+    """A new layer for "relu", "gelu" or "silu"; or from anything that makes one when called, such as na.GELU."""
+    make = ACTIVATIONS.get(name) if isinstance(name, str) else name
+    if not callable(make) or isinstance(make, Layer):
+        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, or a layer's class such as na.GELU; "
+                         f"got {name!r}")
+    return make()
+
+
+def sigmoid(x):
+    """1 / (1 + e⁻ˣ), where the exponential is always of something negative and cannot overflow."""
+    small = np.exp(np.where(x.real < 0, x, -x))
+    return np.where(x.real < 0, small, 1) / (1 + small)
+
+
+def normal_share(x):
+    """Φ(x) = erfc(−x / √2) / 2, number by number with Python's math.erfc, exact to the last digit or two.
+
+    math.erfc takes real numbers only. A complex x is one with a tiny imaginary part, by which a complex-step check
+    asks for the slope; for it Φ(x + ih) = Φ(x) + ih φ(x), which leaves out terms of the size h² and no others.
+    """
+    real = x.real
+    share = np.array([math.erfc(-v / math.sqrt(2)) for v in real.ravel().tolist()]) / 2
+    share = share.reshape(real.shape).astype(real.dtype)
+    if x.dtype.kind == "c":
+        share = share + 1j * x.imag * np.exp(-real * real / 2) / math.sqrt(2 * math.pi)
+    return share

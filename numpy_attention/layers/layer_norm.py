@@ -1,0 +1,121 @@
+"""LayerNorm: put every token's row on the same footing.
+
+Subtract the row's mean, divide by its standard deviation: whatever came in, each row now has mean 0 and spread 1. Two
+learned vectors, γ and β, then set the scale and the level that the next layer likes best. Each row is treated on its
+own: neither the other tokens nor the rest of the batch matter. The small eps keeps a constant row from dividing by 0.
+"""
+import numpy as np
+
+from .layer import Layer, size
+
+
+class LayerNorm(Layer):
+    """γ ∘ (x − mean) / √(variance + eps) + β, over the last axis or the last few axes.
+
+    Args:
+        normalized_shape: D, or the sizes of all the last axes that are normalised together, such as (L, D).
+        eps: added to the variance, inside the square root.
+        affine: whether to learn γ and β at all. bias: whether to learn β.
+        dtype: of the parameters.
+
+    Shapes: x and out (..., D). Params: gamma (D,), at first 1; beta (D,), at first 0.
+    Raises: ValueError if the last axes of x are not those of normalized_shape.
+
+    >>> layer = na.LayerNorm(4)
+    >>> layer([[1., 2., 3., 4.], [7., 7., 7., 7.]]).round(4)
+    array([[-1.3416, -0.4472,  0.4472,  1.3416],
+           [ 0.    ,  0.    ,  0.    ,  0.    ]])
+    >>> layer.backward(np.ones((2, 4))).round(4) + 0      # adding 1 to a whole row of out: no x can do that
+    array([[0., 0., 0., 0.],
+           [0., 0., 0., 0.]])
+
+    Source: Ba, Kiros and Hinton 2016, "Layer Normalization".
+    """
+
+    FORWARD = (
+        ("mean", "Σ x / D", "... 1",
+         "Where does the row lie?", "这一行的平均水平在哪里？"),
+        ("std", "√(Σ (x − mean)² / D + eps)", "... 1",
+         "How far does the row spread?", "这一行散得有多开？"),
+        ("normed", "(x − mean) / std", "... D",
+         "Every row now has mean 0 and spread 1.", "现在每一行的均值是 0，标准差是 1。"),
+        ("out", "γ ∘ normed + β", "... D",
+         "Learn what scale and level each column should have.", "每一列该多大、该多高，由 γ 和 β 来学。"),
+    )
+    BACKWARD = (
+        ("dbeta", "Σ dout over all rows", "D",
+         "β was added to every row.", "β 加到了每一行，所以把每一行的梯度加起来。"),
+        ("dgamma", "Σ dout ∘ normed over all rows", "D",
+         "γ multiplied every row.", "γ 乘过每一行，所以每一行都要算上它乘的那个数。"),
+        ("dnormed", "dout ∘ γ", "... D",
+         "Back through the scale.", "先退回缩放之前。"),
+        ("dx", "(dnormed − mean(dnormed) − normed ∘ mean(dnormed ∘ normed)) / std", "... D",
+         "Shifting or stretching the whole row changes nothing, so these two parts of the gradient are taken out.",
+         "整行平移或拉伸都不会改变结果，所以梯度里要去掉这两部分。"),
+    )
+
+    def __init__(self, normalized_shape, *, eps=1e-5, affine=True, bias=True, dtype=np.float64):
+        super().__init__()
+        self.normalized_shape, self.eps = sizes("normalized_shape", normalized_shape), positive("eps", eps)
+        if affine:
+            self.params["gamma"] = np.ones(self.normalized_shape, dtype)
+        if affine and bias:
+            self.params["beta"] = np.zeros(self.normalized_shape, dtype)
+
+    def forward(self, x):
+        check_last_axes(x, self.normalized_shape)
+        gamma, beta = self.parameters(x, "gamma", "beta")
+        row = tuple(range(-len(self.normalized_shape), 0))          # the axes that make up one row
+        # 1. Where does the row lie, and how far does it spread?
+        mean = x.mean(axis=row, keepdims=True)                      # (..., 1)
+        centred = x - mean
+        std = np.sqrt((centred * centred).mean(axis=row, keepdims=True) + self.eps)     # (..., 1)
+        # 2. Mean 0, spread 1.
+        normed = centred / std                                      # (..., D)
+        # 3. The scale and the level that were learned.
+        out = normed if gamma is None else normed * gamma           # (..., D)
+        out = out if beta is None else out + beta
+        self.cache = {"x": x, "mean": mean, "std": std, "normed": normed, "out": out}
+        return out
+
+    def backward(self, dout):
+        std, normed = self.cache["std"], self.cache["normed"]
+        row = tuple(range(-len(self.normalized_shape), 0))
+        rows = tuple(range(dout.ndim - len(row)))                   # the axes that count the rows
+        self.grads = {"out": dout}
+        # 3. out = normed ∘ γ + β
+        if "beta" in self.params:
+            self.grads["beta"] = dout.sum(axis=rows)                # (..., D) -> (D,)
+        if "gamma" in self.params:
+            self.grads["gamma"] = (dout * normed).sum(axis=rows)    # (..., D) -> (D,)
+            dnormed = dout * self.parameters(std, "gamma")          # (..., D)
+        else:
+            dnormed = dout
+        # 2. and 1. normed = (x - mean) / std, where mean and std depend on the whole row too.
+        shift = dnormed.mean(axis=row, keepdims=True)               # (..., 1), the way through the mean
+        stretch = (dnormed * normed).mean(axis=row, keepdims=True)  # (..., 1), the way through the std
+        dx = (dnormed - shift - normed * stretch) / std             # (..., D)
+        self.grads |= {"normed": dnormed, "x": dx}
+        return dx
+
+
+def sizes(name, value):
+    """`value`, a size or several, as a tuple of positive ints."""
+    value = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not value:
+        raise ValueError(f"{name} must name at least one axis, got {value}")
+    return tuple(size(name, each) for each in value)
+
+
+def positive(name, value):
+    """`value` as a float that is at least 0, or an error that names it."""
+    if isinstance(value, (bool, str)) or not np.isscalar(value) or not 0 <= value < np.inf:
+        raise ValueError(f"{name} must be a number that is not negative, such as 1e-5; got {value!r}")
+    return float(value)
+
+
+def check_last_axes(x, normalized_shape):
+    """The last axes of x must be those that are normalised."""
+    if x.shape[-len(normalized_shape):] != normalized_shape:
+        wanted = ", ".join(map(str, normalized_shape))
+        raise ValueError(f"x must have shape (..., {wanted}), as normalized_shape says; got {x.shape}")

@@ -1,0 +1,79 @@
+"""Learned positions: a table with one learned row for each place in the sequence, added to the token that stands there.
+
+The plainest way to tell a layer about order. The table ends somewhere: a sequence longer than it cannot be read.
+"""
+import operator
+
+import numpy as np
+
+from .layer import Layer, size
+
+
+class LearnedPositions(Layer):
+    """x + W[offset : offset + L], the same rows for every sequence of the batch.
+
+    positions(x, *, offset=0) -> out
+
+    Args:
+        max_length: how many positions the table has. d_model: D.
+        rng: seed or np.random.Generator for W (standard normal, as Embedding's). dtype: of W.
+
+    offset is the position of the first token, so that a later chunk can go on where an earlier one ended.
+    Shapes: x and out (..., L, D). Params: W (max_length, D).
+    Raises: ValueError if the sequence reaches beyond the table, or D does not fit.
+
+    >>> positions = na.LearnedPositions(10, 4, rng=0)
+    >>> whole = positions(np.zeros((2, 5, 4)))
+    >>> bool((positions(np.zeros((2, 3, 4)), offset=2) == whole[:, 2:]).all())
+    True
+
+    Source: Gehring et al. 2017, section 3.1; compared with sinusoids in Vaswani et al. 2017, table 3 (E).
+    """
+
+    FORWARD = (
+        ("positions", "W[offset : offset + L]", "L D",
+         "Look up one row for each place.", "查表：每个位置取出一行。"),
+        ("out", "x + positions", "... L D",
+         "Write each token's place into its row.", "把位置写进每个词元的那一行。"),
+    )
+    BACKWARD = (
+        ("dx", "dout", "... L D",
+         "A sum hands its gradient on unchanged.", "加法把梯度原样传回去。"),
+        ("dpositions", "Σ dout over the sequences", "L D",
+         "Every sequence used the same rows.", "每个序列都用了同样的行，所以把梯度加起来。"),
+        ("dW", "dpositions, in the rows that were looked up", "max_length D",
+         "Places that nobody used learn nothing.", "没有用到的位置学不到东西。"),
+    )
+
+    def __init__(self, max_length, d_model, *, rng=None, dtype=np.float64):
+        super().__init__()
+        max_length, D = size("max_length", max_length), size("d_model", d_model)
+        self.params["W"] = np.random.default_rng(rng).standard_normal((max_length, D)).astype(dtype)
+        self.rows = slice(0, 0)                                     # of W, in the last forward
+
+    def forward(self, x, *, offset=0):
+        W = self.parameters(x, "W")
+        max_length, D = W.shape
+        if x.ndim < 2 or x.shape[-1] != D:
+            raise ValueError(f"x must have shape (..., L, D) with D = {D}; got {x.shape}")
+        offset, L = operator.index(offset), x.shape[-2]
+        if not 0 <= offset <= offset + L <= max_length:
+            raise ValueError(f"positions {offset}..{offset + L - 1} (offset = {offset}, L = {L}) must lie in "
+                             f"0..{max_length - 1}: the table has max_length = {max_length} rows")
+        # 1. One row for each place.
+        positions = W[offset:offset + L]                            # (L, D)
+        # 2. Added to the token that stands there.
+        out = x + positions                                         # (..., L, D)
+        self.rows = slice(offset, offset + L)
+        self.cache = {"x": x, "positions": positions, "out": out}
+        return out
+
+    def backward(self, dout):
+        # 2. out = x + positions
+        dx = dout                                                   # (..., L, D)
+        dpositions = dout.sum(axis=tuple(range(dout.ndim - 2)))     # (..., L, D) -> (L, D)
+        # 1. positions = W[offset : offset + L]
+        dW = np.zeros(self.params["W"].shape, dout.dtype)           # (max_length, D)
+        dW[self.rows] = dpositions
+        self.grads = {"out": dout, "x": dx, "positions": dpositions, "W": dW}
+        return dx
