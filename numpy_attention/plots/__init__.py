@@ -1,4 +1,4 @@
-"""Pictures of attention. Only this part of the package needs matplotlib; it is imported when a plot is first asked for."""
+"""Pictures of attention. Only this part needs matplotlib; it is imported when a plot is first asked for."""
 try:
     import matplotlib  # noqa: F401
 except ImportError as error:
@@ -6,5 +6,6 @@ except ImportError as error:
 
 from .figure import Picture, save
 from .heads import plot_heads
+from .walkthrough import plot_walkthrough
 
-__all__ = ["Picture", "plot_heads", "save"]
+__all__ = ["Picture", "plot_heads", "plot_walkthrough", "save"]

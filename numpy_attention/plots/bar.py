@@ -25,7 +25,9 @@ def signed_bar(figure, axes, scale, label):
     limit = scale[1].vmax
     ends = f"{limit:.3g}"
     bar = figure.colorbar(ScalarMappable(scale[1], scale[0]), cax=axes, orientation="horizontal")
-    bar.set_ticks([scale[1].vmin, 0, limit], labels=["0" if scale[1].vmin == 0 else f"−{ends}", "0", ends])
+    low = [] if scale[1].vmin == 0 else [(-limit, f"−{ends}")]
+    ticks, labels = zip(*low, (0, "0"), (limit, ends), strict=True)
+    bar.set_ticks(ticks, labels=labels)
     bar.ax.tick_params(labelsize=8, length=2)
     bar.ax.set_title(label, fontsize=8, pad=3)
     bar.outline.set(color=GREY, linewidth=0.6)

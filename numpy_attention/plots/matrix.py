@@ -98,7 +98,9 @@ def hatch(axes, hidden):
 
 
 def outline(axes, i, j, rows=1, columns=1):
-    """Frame a block of cells whose top left cell is (i, j)."""
+    """Frame a block of cells whose top left cell is (i, j); None takes all rows or columns of the image."""
+    L, S = axes.images[0].get_array().shape
+    rows, columns = L if rows is None else rows, S if columns is None else columns
     frame = Rectangle((j - 0.5, i - 0.5), columns, rows, fill=False, edgecolor=ACCENT, linewidth=2.4, zorder=5)
     frame.set(clip_on=False, path_effects=[withStroke(linewidth=4.4, foreground="white")])
     axes.add_patch(frame)

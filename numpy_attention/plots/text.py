@@ -47,7 +47,7 @@ def decimal(value, digits=2):
 
 
 def number_format(values, digits=2):
-    """A function that writes the numbers of ``values`` alike: whole numbers bare, others with ``digits`` decimals,
+    """A function that writes the numbers of ``values`` alike: whole ones bare, others with up to ``digits`` decimals,
     and very large or very small ones as powers of ten.
 
     >>> number_format(np.array([1.0, -2.0]))(-2.0), number_format(np.array([0.5, 1.0]))(1.0)
@@ -58,7 +58,9 @@ def number_format(values, digits=2):
     if largest >= 10_000 or 0 < largest < 0.5 * 10.0**-digits:
         return lambda value: f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−")
     whole = np.all(finite == np.round(finite))
-    return lambda value: decimal(value, 0 if whole else digits)
+    # Three digits before the point leave no room for two behind it.
+    digits = 0 if whole else max(0, digits - max(0, len(str(int(largest))) - 1))
+    return lambda value: decimal(value, digits)
 
 
 def table(values, rows, columns, *, sums=False, hidden=None, digits=2):
