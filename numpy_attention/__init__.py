@@ -14,7 +14,8 @@ from .layers.attention import ScaledDotProductAttention
 from .layers.cross_entropy import CrossEntropyLoss
 from .layers.dropout import Dropout
 from .layers.embedding import Embedding
-from .layers.feed_forward import FeedForward, GatedFeedForward
+from .layers.feed_forward import FeedForward
+from .layers.gated_feed_forward import GatedFeedForward
 from .layers.heads import MergeHeads, SplitHeads
 from .layers.layer import Layer
 from .layers.layer_norm import LayerNorm
