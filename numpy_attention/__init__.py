@@ -28,12 +28,16 @@ from .layers.positions import sinusoidal_positions
 from .layers.rms_norm import RMSNorm
 from .layers.softmax import Softmax
 from .masks import causal_mask, padding_mask, window_mask
+from .training import SGD, Adam, AdamW, clip_grad_norm, warmup_cosine, warmup_inverse_sqrt
 from .walkthrough import Step, Trace, trace, worked_example
 
 __version__ = "0.1.0"
 
 __all__ = [
     "GELU",
+    "SGD",
+    "Adam",
+    "AdamW",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
@@ -58,11 +62,14 @@ __all__ = [
     "Trace",
     "causal_mask",
     "check_gradients",
+    "clip_grad_norm",
     "padding_mask",
     "plot_heads",
     "plot_walkthrough",
     "sinusoidal_positions",
     "trace",
+    "warmup_cosine",
+    "warmup_inverse_sqrt",
     "window_mask",
     "worked_example",
 ]

@@ -1,0 +1,190 @@
+"""Optimizers: how far each parameter moves, once its gradient is known.
+
+The gradient says which way the loss grows, so every parameter takes a step the other way. SGD steps in proportion to
+the gradient; with momentum, the steps gather speed like a ball that rolls downhill. Adam divides each number's step by
+the size that its own gradients usually have, so that all numbers move at a similar pace. AdamW is Adam with weight
+decay done apart: a pull towards 0 that Adam's division does not touch.
+
+    optimizer = na.Adam(model, lr=1e-3)
+    loss(model(x), target)              # forward
+    model.backward(loss.backward())     # backward
+    optimizer.step()                    # update, in place
+"""
+import math
+
+import numpy as np
+
+
+class Optimizer:
+    """What all optimizers share: the layer, the step count, and one state array per slot and parameter.
+
+    A subclass names its slots and writes `update(p, g, lr, **slots)`, which changes p and the slots in place.
+
+    step() changes nothing and says why if a gradient is missing, has the wrong shape, or is not finite.
+    state_dict() gives {"step": ..., "slot.parameter": array} for a checkpoint, load_state_dict() takes it back.
+    """
+
+    slots = ()
+
+    def __init__(self, layer, lr, weight_decay=0.0):
+        if not callable(lr):
+            in_range("lr", lr)
+        self.layer, self.lr, self.weight_decay = layer, lr, in_range("weight_decay", weight_decay)
+        self.steps = 0
+        self.state = {slot: {name: np.zeros_like(p) for name, p in layer.named_params().items()} for slot in self.slots}
+
+    def step(self):
+        """Move every parameter of the layer by one step, in place."""
+        params, grads = self.layer.named_params(), self.layer.named_grads()
+        for name, p in params.items():
+            check_gradient(name, p, grads.get(name))
+        self.steps += 1
+        lr = self.lr(self.steps) if callable(self.lr) else self.lr
+        for name, p in params.items():
+            self.update(p, grads[name], lr, **{slot: self.state[slot][name] for slot in self.slots})
+
+    def state_dict(self):
+        """A copy of everything that the next step depends on, parameters and settings aside."""
+        arrays = {f"{slot}.{name}": array.copy() for slot in self.slots for name, array in self.state[slot].items()}
+        return {"step": np.array(self.steps), **arrays}
+
+    def load_state_dict(self, state):
+        """Take back what state_dict() gave; ValueError, and nothing changed, if it belongs to something else."""
+        own = self.state_dict()
+        if set(state) != set(own):
+            raise ValueError(f"this is not the state of {type(self).__name__} for this layer: missing "
+                             f"{sorted(set(own) - set(state))}, unknown {sorted(set(state) - set(own))}")
+        state = {name: np.asarray(array) for name, array in state.items()}
+        for name, array in own.items():
+            if state[name].shape != array.shape or state[name].dtype.kind != array.dtype.kind:
+                raise ValueError(f"{name} must have shape {array.shape} and dtype {array.dtype}; "
+                                 f"got {state[name].shape} and {state[name].dtype}")
+        if state["step"] < 0:
+            raise ValueError(f"step must not be negative; got {state['step']}")
+        self.steps = int(state["step"])
+        for slot in self.slots:
+            for name, array in self.state[slot].items():
+                array[...] = state[f"{slot}.{name}"]
+
+
+class SGD(Optimizer):
+    """p −= lr · g; with momentum, p −= lr · velocity, where velocity = momentum · velocity + g.
+
+    Args:
+        layer: any layer. lr: step size, or a function of the step number (1 at first), such as a schedule.
+        momentum: how much of the last step's velocity is kept. dampening: the part of g that velocity leaves out.
+        nesterov: step by g + momentum · velocity, looking one step ahead.
+        weight_decay: adds weight_decay · p to g, a pull towards 0.
+
+    >>> layer = na.Linear(2, 1, bias=False, rng=0)
+    >>> optimizer, loss = na.SGD(layer, lr=0.1), na.MeanSquaredError()
+    >>> for _ in range(300):
+    ...     value = loss(layer([[1., 0.], [1., 1.]]), [[2.], [5.]])
+    ...     _ = layer.backward(loss.backward()[0])
+    ...     optimizer.step()
+    >>> layer.params["W"].round(3)
+    array([[2.],
+           [3.]])
+
+    Source: Polyak 1964; Sutskever et al. 2013 for Nesterov's; in PyTorch's form, where the first velocity is g itself.
+    """
+
+    def __init__(self, layer, lr, *, momentum=0.0, dampening=0.0, nesterov=False, weight_decay=0.0):
+        self.momentum, self.dampening = in_range("momentum", momentum), in_range("dampening", dampening)
+        if nesterov and (momentum == 0 or dampening != 0):
+            raise ValueError("nesterov looks ahead along the velocity: it needs momentum > 0 and dampening = 0")
+        self.nesterov = nesterov
+        self.slots = ("velocity",) if momentum else ()
+        super().__init__(layer, lr, weight_decay)
+
+    def update(self, p, g, lr, velocity=None):
+        g = g + self.weight_decay * p
+        if velocity is not None:
+            velocity *= self.momentum
+            velocity += g if self.steps == 1 else (1 - self.dampening) * g
+            g = g + self.momentum * velocity if self.nesterov else velocity
+        p -= lr * g
+
+
+class Adam(Optimizer):
+    """p −= lr · m̂ / (√v̂ + eps), where m is the running mean of g and v that of g².
+
+    Both means start at 0 and are too small at first; m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ) make up for it.
+
+    Args:
+        layer: any layer. lr: step size, or a function of the step number (1 at first), such as a schedule.
+        betas: β₁ and β₂, how much of the running means is kept each step. eps: keeps the division finite.
+        weight_decay: adds weight_decay · p to g. (Most of it then gets lost in the division: see AdamW.)
+        amsgrad: divide by the largest v so far.
+
+    >>> layer = na.Linear(3, 2, rng=0)
+    >>> optimizer = na.Adam(layer, lr=0.01)
+    >>> before = layer.params["b"].copy()
+    >>> _ = layer(np.ones((1, 3))), layer.backward([[5., -0.001]])
+    >>> optimizer.step()
+    >>> (layer.params["b"] - before).round(4)       # large or small, each number's first step is lr
+    array([-0.01,  0.01])
+
+    Source: Kingma and Ba 2015, algorithm 1; amsgrad: Reddi et al. 2018, in PyTorch's form.
+    """
+
+    def __init__(self, layer, lr=1e-3, *, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False):
+        self.betas = tuple(in_range(f"betas[{i}]", beta, below=1) for i, beta in enumerate(betas))
+        self.eps = in_range("eps", eps)
+        self.slots = ("m", "v", "v_max") if amsgrad else ("m", "v")
+        super().__init__(layer, lr, weight_decay)
+
+    def update(self, p, g, lr, m, v, v_max=None):
+        (beta1, beta2), t = self.betas, self.steps
+        g = g + self.weight_decay * p
+        m += (1 - beta1) * (g - m)
+        v += (1 - beta2) * (g * g - v)
+        if v_max is not None:
+            np.maximum(v_max, v, out=v_max)
+            v = v_max
+        m_hat = m / (1 - beta1**t)
+        v_hat = v / (1 - beta2**t)
+        p -= lr * m_hat / (np.sqrt(v_hat) + self.eps)
+
+
+class AdamW(Adam):
+    """Adam, after p −= lr · weight_decay · p: the pull towards 0 is the same for all, however large their gradients.
+
+    Args: as Adam's.
+
+    >>> layer = na.Linear(1, 1, bias=False, rng=0)
+    >>> layer.params["W"][:] = 2.0
+    >>> optimizer = na.AdamW(layer, lr=0.1, weight_decay=0.5)
+    >>> _ = layer([[1.]]), layer.backward([[0.]])
+    >>> optimizer.step()
+    >>> layer.params["W"]                           # no gradient, only decay: 2 - 0.1 · 0.5 · 2
+    array([[1.9]])
+
+    Source: Loshchilov and Hutter 2019, algorithm 2.
+    """
+
+    def __init__(self, layer, lr=1e-3, *, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, amsgrad=False):
+        super().__init__(layer, lr, betas=betas, eps=eps, amsgrad=amsgrad)
+        self.decay = in_range("weight_decay", weight_decay)     # Adam's own, in the gradient, stays 0
+
+    def update(self, p, g, lr, m, v, v_max=None):
+        p -= lr * self.decay * p
+        super().update(p, g, lr, m, v, v_max)
+
+
+def check_gradient(name, p, g):
+    """The gradient of the parameter `name` is there, fits and is finite, or an error says what is wrong."""
+    if g is None:
+        raise RuntimeError(f"{name} has no gradient yet: run forward and backward before the step")
+    if g.shape != p.shape:
+        raise ValueError(f"the gradient of {name} must have its shape, {p.shape}; got {g.shape}")
+    if not np.isfinite(g).all():
+        raise FloatingPointError(f"the gradient of {name} holds NaN or infinity: nothing was changed. A smaller lr or "
+                                 "na.clip_grad_norm may help")
+
+
+def in_range(name, value, below=math.inf):
+    """`value` as a number 0 <= value < below, or an error that names it."""
+    if isinstance(value, (bool, str)) or not np.isscalar(value) or not 0 <= value < below:
+        raise ValueError(f"{name} must be a number with 0 <= {name} < {below}; got {value!r}")
+    return value

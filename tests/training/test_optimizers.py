@@ -1,0 +1,232 @@
+"""Optimizers, clipping and schedules: PyTorch's trajectories, and what must never be half done."""
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import numpy_attention as na
+
+from ..golden.golden import cases
+
+SLOTS = {"exp_avg": "m", "exp_avg_sq": "v", "max_exp_avg_sq": "v_max", "momentum_buffer": "velocity"}
+
+
+def bare_layer(case):
+    """A layer that has the case's parameters and nothing else."""
+    layer = na.Layer()
+    layer.params = {name.removeprefix("param_"): array.copy() for name, array in case.inputs.items()
+                    if name.startswith("param_")}
+    return layer
+
+
+def use_gradients(layer, case, step):
+    layer.grads = {name: case.inputs[f"grad_{name}"][step].copy() for name in layer.params}
+
+
+def options(case):
+    return {name: value for name, value in case.attrs.items() if name != "steps"}
+
+
+def trajectory(layer, optimizer, case, steps):
+    path = []
+    for step in steps:
+        use_gradients(layer, case, step)
+        optimizer.step()
+        path.append({name: p.copy() for name, p in layer.params.items()})
+    return path
+
+
+TRAJECTORIES = [pytest.param(case, id=case.name) for op in ("SGD", "Adam", "AdamW") for case in cases("torch", op)]
+
+
+@pytest.mark.parametrize("case", TRAJECTORIES)
+def test_trajectory_is_pytorchs(case):
+    layer = bare_layer(case)
+    optimizer = getattr(na, case.op)(layer, **options(case))
+    path = trajectory(layer, optimizer, case, range(case.attrs["steps"]))
+    ours = {f"param_{name}": np.stack([at[name] for at in path]) for name in layer.params}
+    for theirs, slot in SLOTS.items():
+        if slot in optimizer.slots:
+            ours.update({f"state_{theirs}_{name}": array for name, array in optimizer.state[slot].items()})
+    assert set(ours) == set(case.outputs)
+    assert case.mismatches(ours) == []
+
+
+@pytest.mark.parametrize("case", TRAJECTORIES)
+def test_resumed_is_the_same_to_the_last_bit(case):
+    layer = bare_layer(case)
+    whole = trajectory(layer, getattr(na, case.op)(layer, **options(case)), case, range(5))
+    layer = bare_layer(case)
+    first = getattr(na, case.op)(layer, **options(case))
+    trajectory(layer, first, case, range(2))
+    second = getattr(na, case.op)(layer, **options(case))
+    second.load_state_dict(first.state_dict())
+    resumed = trajectory(layer, second, case, range(2, 5))
+    for name, p in layer.params.items():
+        np.testing.assert_array_equal(p, whole[-1][name])
+    assert len(resumed) == 3
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases("torch", "ClipGradNorm")])
+def test_clipping_is_pytorchs(case):
+    layer = na.Layer()
+    layer.grads = {name.removeprefix("grad_"): array for name, array in case.inputs.items()}
+    layer.params = {name: np.zeros_like(g) for name, g in layer.grads.items()}
+    total = na.clip_grad_norm(layer, case.attrs["max_norm"])
+    ours = {"total_norm": total, **{f"clipped_{name}": g for name, g in layer.grads.items()}}
+    assert set(ours) == set(case.outputs)
+    assert case.mismatches(ours) == []
+    assert all((case.inputs[name] == array).all() for name, array in case.inputs.items())
+
+
+def small_model(dtype=np.float64):
+    model = na.FeedForward(3, 4, rng=0, dtype=dtype)
+    x = np.random.default_rng(1).standard_normal((2, 3)).astype(dtype)
+    model(x)
+    model.backward(np.ones((2, 3), dtype))
+    return model
+
+
+OPTIMIZERS = {
+    "sgd": lambda model: na.SGD(model, 0.1, momentum=0.9),
+    "adam": lambda model: na.Adam(model, amsgrad=True),
+    "adamw": lambda model: na.AdamW(model, 0.01),
+}
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+@pytest.mark.parametrize("fault", ["missing", "nan", "inf", "shape"])
+def test_a_bad_gradient_changes_nothing(make, fault):
+    model = small_model()
+    optimizer = make(model)
+    optimizer.step()
+    before = {name: p.copy() for name, p in model.named_params().items()}
+    state = optimizer.state_dict()
+    grads = model.down_proj.grads               # the last layer: a loop would have moved the others by then
+    if fault == "missing":
+        del grads["W"]
+    elif fault == "shape":
+        grads["W"] = grads["W"].T
+    else:
+        grads["W"] = np.full((4, 3), float(fault))
+    with pytest.raises((RuntimeError, ValueError, FloatingPointError), match=r"down_proj\.W"):
+        optimizer.step()
+    for name, p in model.named_params().items():
+        np.testing.assert_array_equal(p, before[name])
+    assert optimizer.steps == 1
+    for name, array in optimizer.state_dict().items():
+        np.testing.assert_array_equal(array, state[name])
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_float32_stays_float32_and_arrays_stay_in_place(make):
+    model = small_model(np.float32)
+    held = model.named_params()
+    optimizer = make(model)
+    optimizer.step()
+    for name, p in model.named_params().items():
+        assert p is held[name]
+        assert p.dtype == np.float32
+    assert {array.dtype for name, array in optimizer.state_dict().items() if name != "step"} <= {np.dtype(np.float32)}
+
+
+def test_state_of_something_else_is_refused():
+    model = small_model()
+    optimizer = na.Adam(model)
+    optimizer.step()
+    state = optimizer.state_dict()
+    for wrong in (na.SGD(model, 0.1, momentum=0.9).state_dict(), {}, {**state, "m.up_proj.W": np.zeros((4, 3))},
+                  {**state, "step": np.array(-1)}, {**state, "step": np.array(2.5)}, {**state, "more": np.zeros(1)}):
+        fresh = na.Adam(model)
+        with pytest.raises(ValueError, match=r"state|shape|step"):
+            fresh.load_state_dict(wrong)
+        assert fresh.steps == 0
+        assert not fresh.state["m"]["up_proj.W"].any()
+
+
+def test_state_dict_is_a_copy():
+    model = small_model()
+    optimizer = na.Adam(model)
+    state = optimizer.state_dict()
+    optimizer.step()
+    assert not state["m.up_proj.W"].any()
+    assert state["step"] == 0
+
+
+@pytest.mark.parametrize("make", [
+    lambda m: na.SGD(m, -0.1), lambda m: na.SGD(m, math.nan), lambda m: na.SGD(m, "fast"), lambda m: na.Adam(m, True),
+    lambda m: na.SGD(m, 0.1, momentum=-1), lambda m: na.SGD(m, 0.1, nesterov=True),
+    lambda m: na.SGD(m, 0.1, momentum=0.9, dampening=0.1, nesterov=True), lambda m: na.Adam(m, betas=(1.0, 0.9)),
+    lambda m: na.Adam(m, eps=-1), lambda m: na.AdamW(m, weight_decay=-0.1), lambda m: na.SGD(m, math.inf),
+])
+def test_settings_that_make_no_sense_are_refused(make):
+    with pytest.raises(ValueError, match=r"lr|momentum|nesterov|betas|eps|weight_decay"):
+        make(na.Linear(2, 2))
+
+
+def test_clipping_leaves_short_gradients_as_they_are():
+    model = small_model()
+    before = model.named_grads()
+    norm = na.clip_grad_norm(model, 1e6)
+    assert norm == pytest.approx(math.sqrt(sum((g**2).sum() for g in before.values())))
+    for name, g in model.named_grads().items():
+        np.testing.assert_array_equal(g, before[name])
+
+
+def test_clipping_survives_gradients_whose_squares_overflow():
+    layer = na.Layer()
+    layer.params, layer.grads = {"W": np.zeros(2)}, {"W": np.array([3e200, 4e200])}
+    assert na.clip_grad_norm(layer, 1.0) == pytest.approx(5e200)
+    np.testing.assert_allclose(layer.grads["W"], [0.6, 0.8])
+
+
+@pytest.mark.parametrize("max_norm", [-1, math.nan, "1", True])
+def test_clipping_refuses_a_norm_that_is_none(max_norm):
+    with pytest.raises(ValueError, match="max_norm"):
+        na.clip_grad_norm(small_model(), max_norm)
+
+
+def test_clipping_refuses_what_it_cannot_scale():
+    with pytest.raises(RuntimeError, match="no gradient yet"):
+        na.clip_grad_norm(na.Linear(2, 2), 1.0)
+    model = small_model()
+    model.up_proj.grads["b"] = np.full(4, np.nan)
+    before = model.named_grads()
+    with pytest.raises(FloatingPointError, match=r"up_proj\.b"):
+        na.clip_grad_norm(model, 1.0)
+    assert all(g is before[name] for name, g in model.named_grads().items())
+
+
+def test_schedules_rise_peak_and_end():
+    lr = na.warmup_cosine(2.0, warmup=10, total=50, final=0.5)
+    rates = [lr(step) for step in range(1, 61)]
+    assert rates[0] == pytest.approx(0.2)
+    assert rates[9] == max(rates) == 2.0
+    assert rates[29] == pytest.approx(1.25)         # half way down
+    assert rates[49:] == [0.5] * 11
+    assert na.warmup_cosine(1.0, warmup=0, total=4)(1) < 1.0
+    assert na.warmup_inverse_sqrt(1.0, warmup=4)(100) == pytest.approx(0.2)
+
+
+def test_a_schedule_drives_an_optimizer_and_can_be_sent_to_another_process():
+    schedule = pickle.loads(pickle.dumps(na.warmup_cosine(0.4, warmup=4, total=8)))
+    layer = na.Layer()
+    layer.params, layer.grads = {"W": np.zeros(1)}, {"W": np.ones(1)}
+    optimizer = na.SGD(layer, schedule)
+    moved = []
+    for _ in range(4):
+        before = layer.params["W"].copy()
+        optimizer.step()
+        moved.append((before - layer.params["W"]).item())
+    np.testing.assert_allclose(moved, [0.1, 0.2, 0.3, 0.4])
+
+
+@pytest.mark.parametrize("make", [
+    lambda: na.warmup_cosine(1.0, warmup=5, total=5), lambda: na.warmup_cosine(1.0, warmup=-1, total=5),
+    lambda: na.warmup_cosine(-1.0, warmup=1, total=5), lambda: na.warmup_cosine(math.nan, warmup=1, total=5),
+    lambda: na.warmup_inverse_sqrt(1.0, warmup=0),
+])
+def test_schedules_that_make_no_sense_are_refused(make):
+    with pytest.raises(ValueError, match=r"warmup|peak|final"):
+        make()
