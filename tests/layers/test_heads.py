@@ -1,0 +1,63 @@
+"""Splitting and merging only move numbers: the wrong move has the right shape, so the numbers are what is tested."""
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import numpy_attention as na
+
+from ..standard import D, H, L, N, d_v, draw
+
+
+def test_a_head_gets_its_own_columns():
+    # Reshaping without the transpose would give head 0 the numbers 0 to 7: whole tokens instead of columns.
+    heads = na.SplitHeads(3)(np.arange(24).reshape(1, 4, 6))
+    assert_array_equal(heads[0, 0], [[0, 1], [6, 7], [12, 13], [18, 19]])
+    assert_array_equal(heads[0, 2], [[4, 5], [10, 11], [16, 17], [22, 23]])
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 3, 6])
+def test_merge_undoes_split(num_heads):
+    x = np.arange(48).reshape(2, 4, 6)
+    assert_array_equal(na.MergeHeads()(na.SplitHeads(num_heads)(x)), x)
+
+
+def test_a_head_fills_its_own_columns():
+    heads = np.arange(2)[:, None, None] * np.ones((1, 2, 5, 3))
+    assert_array_equal(na.MergeHeads()(heads), np.broadcast_to([0, 0, 0, 1, 1, 1], (1, 5, 6)))
+
+
+@pytest.mark.parametrize(("layer", "shape"), [(na.SplitHeads(H), (N, L, H * d_v)), (na.MergeHeads(), (N, H, L, d_v))])
+def test_backward_is_the_adjoint(layer, shape):
+    # <layer(x), y> = <x, backward(y)>: with the inverse above, this says each is the other's backward pass.
+    x = draw(*shape)
+    out = layer(x)
+    y = draw(*out.shape, seed=1)
+    assert_allclose((out * y).sum(), (x * layer.backward(y)).sum(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3), (0,), (2, 0)])
+def test_leading_axes_are_free(lead):
+    x = draw(*lead, L, 6)
+    heads = na.SplitHeads(2)(x)
+    assert heads.shape == (*lead, 2, L, 3)
+    assert_array_equal(na.MergeHeads()(heads), x)
+
+
+def test_an_empty_sequence_has_empty_heads():
+    layer = na.SplitHeads(2)
+    assert layer(np.zeros((3, 0, 6))).shape == (3, 2, 0, 3)
+    assert layer.backward(np.zeros((3, 2, 0, 3))).shape == (3, 0, 6)
+
+
+@pytest.mark.parametrize("shape", [(L, D), (N, L, D), (D,), ()])
+def test_a_width_that_cannot_be_cut(shape):
+    with pytest.raises(ValueError, match=r"H·d\) with H = 3 heads") as raised:
+        na.SplitHeads(3)(np.zeros(shape))
+    assert str(shape) in str(raised.value)
+
+
+@pytest.mark.parametrize("shape", [(L, D), (D,), ()])
+def test_merging_wants_a_head_axis(shape):
+    with pytest.raises(ValueError, match=r"heads must have shape \(\.\.\., H, L, d\)") as raised:
+        na.MergeHeads()(np.zeros(shape))
+    assert str(shape) in str(raised.value)
