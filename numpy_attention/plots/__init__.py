@@ -6,6 +6,7 @@ except ImportError as error:
 
 from .figure import Picture, save
 from .heads import plot_heads
+from .mnemonic import plot_mnemonic
 from .walkthrough import plot_walkthrough
 
-__all__ = ["Picture", "plot_heads", "plot_walkthrough", "save"]
+__all__ = ["Picture", "plot_heads", "plot_mnemonic", "plot_walkthrough", "save"]

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from ..walkthrough.text import width
 from . import statistics
-from .text import table, width
+from .text import table
 from .words import say
 
 

@@ -4,13 +4,13 @@ import math
 
 from matplotlib import colormaps
 
+from ..walkthrough.text import width
 from . import maps, statistics
 from .bar import weight_bar
 from .captions import alt_text, headline, key, panel_name, panel_title, plain_text
 from .colours import GREY, weight_scale
 from .figure import axes_at, finish, picture
 from .matrix import draw_matrix
-from .text import width
 from .tokens import read_both
 from .words import each, key_axis, query_axis, say
 

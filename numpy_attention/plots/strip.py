@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..walkthrough.text import width
 from .maps import one_head, to_array
-from .text import width
 
 CELL = 0.44
 WIDEST = 2.3

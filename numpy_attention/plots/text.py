@@ -1,37 +1,8 @@
-"""Plots as plain text: numbers, token labels, and tables whose Chinese columns line up."""
-
-import unicodedata
+"""Plots as plain text: numbers as they stand in cells, and tables whose Chinese columns line up."""
 
 import numpy as np
 
-MOST_CELLS = 400
-
-
-def width(text):
-    """Columns that ``text`` takes in a terminal; a Chinese character takes two.
-
-    >>> width("我 AI")
-    5
-    """
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
-
-
-def shorten(text, limit):
-    """``text`` in at most ``limit`` columns, its end replaced by … if need be.
-
-    >>> shorten("internationalisation", 8)
-    'interna…'
-    """
-    if width(text) <= limit:
-        return text
-    kept = ""
-    for character in text:
-        if width(kept + character) > limit - 1:
-            break
-        kept += character
-    return kept + "…"
+from ..walkthrough.text import matrix
 
 
 def decimal(value, digits=2):
@@ -63,29 +34,14 @@ def number_format(values, digits=2):
     return lambda value: decimal(value, digits)
 
 
-def table(values, rows, columns, *, sums=False, hidden=None, digits=2):
-    """A matrix as lines of text with its labels; hidden cells show as ``·``.
+def table(values, rows, columns, *, sums=False, hidden=None):
+    """A matrix as lines of text with its labels; hidden cells show as ``·``, large matrices as their corners.
 
     >>> print(table(np.array([[0.25, 0.75]]), ["我"], ["爱", "AI"], sums=True))
-          爱    AI     Σ
-    我  0.25  0.75  1.00
+            爱      AI       Σ
+    我  0.2500  0.7500  1.0000
     """
     values = np.asarray(values)
-    if values.size > MOST_CELLS:
-        return f"({values.shape[0]} × {values.shape[1]}, too many numbers to list)"
-    write = number_format(values, digits)
-    lines = [["", *columns, *["Σ"] * sums]]
-    for i, row in enumerate(values):
-        cells = ["·" if hidden is not None and hidden[i, j] else write(value) for j, value in enumerate(row)]
-        lines.append([rows[i], *cells, *[decimal(row.sum())] * sums])
-    first = max(width(line[0]) for line in lines)
-    others = max((width(cell) for line in lines for cell in line[1:]), default=0)
-    return "\n".join(
-        "  ".join([pad(line[0], -first), *(pad(cell, others) for cell in line[1:])]).rstrip() for line in lines
-    )
-
-
-def pad(text, columns):
-    """``text`` filled up with spaces on its left, or on its right if ``columns`` is negative."""
-    space = " " * (abs(columns) - width(text))
-    return space + text if columns > 0 else text + space
+    if hidden is None:
+        return matrix(values, rows, columns, sums=sums, indent=0)
+    return matrix(np.where(hidden, np.nan, values), rows, columns, indent=0).replace("nan", "  ·")

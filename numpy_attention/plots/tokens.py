@@ -2,7 +2,7 @@
 
 import math
 
-from .text import shorten
+from ..walkthrough.text import shorten, width
 
 
 def visible(token):
@@ -62,8 +62,6 @@ def label_rows(axes, tokens, pitch, *, size=9, limit=10):
 
 def label_columns(axes, tokens, pitch, *, size=9, limit=10, top=True):
     """Write tokens above (or below) the columns; slanted when they are too wide to stand side by side."""
-    from .text import width
-
     labels = [shorten(token, limit) for token in tokens]
     # A column of text is about 0.62 of the font size wide.
     slanted = max(map(width, labels), default=0) * size * 0.62 / 72 > pitch * 0.95
