@@ -73,3 +73,28 @@ def _mask_and_bias(case, query_shape, key_shape):
     for mask in masks:
         combined = mask if combined is None else combined & mask
     return combined, bias
+
+
+@adapter("onnx", "Gelu")
+def gelu(case):
+    return {"Y": na.GELU(approximate=case.attrs.get("approximate", "none"))(case.inputs["X"])}
+
+
+@adapter("onnx", "LayerNormalization")
+def layer_normalization(case):
+    layer = _norm(case, na.LayerNorm, {"gamma": "Scale", "beta": "B"})
+    return {"Y": layer.cache["out"], "Mean": layer.cache["mean"], "InvStdDev": 1 / layer.cache["std"]}
+
+
+@adapter("onnx", "RMSNormalization")
+def rms_normalization(case):
+    return {"Y": _norm(case, na.RMSNorm, {"gamma": "scale"}).cache["out"]}
+
+
+def _norm(case, make, names):
+    """A norm over the axes from `axis` on, with ONNX's parameters, after its forward pass."""
+    x = case.inputs["X"]
+    layer = make(x.shape[case.attrs.get("axis", -1):], eps=case.attrs.get("epsilon", 1e-5))
+    layer.params.update({ours: case.inputs[theirs] for ours, theirs in names.items()})
+    layer(x)
+    return layer

@@ -35,7 +35,7 @@ def merge_heads(case):
 
 @adapter("torch", "Softmax")
 def softmax(case):
-    return _along(case, na.Softmax())
+    return along(case, na.Softmax())
 
 
 @adapter("torch", "Embedding")
@@ -51,8 +51,45 @@ def _elementwise(case, layer):
     return {"out": layer(case.inputs["input"]), "grad_input": layer.backward(case.inputs["grad_out"])}
 
 
-def _along(case, layer):
+def along(case, layer):
     """Ours work along the last axis, torch's along `dim`."""
     last = {name: np.moveaxis(case.inputs[name], case.attrs["dim"], -1) for name in ("input", "grad_out")}
     ours = {"out": layer(last["input"]), "grad_input": layer.backward(last["grad_out"])}
     return {name: np.moveaxis(array, -1, case.attrs["dim"]) for name, array in ours.items()}
+
+
+@adapter("torch", "GELU")
+def gelu(case):
+    return _elementwise(case, na.GELU(approximate=case.attrs["approximate"]))
+
+
+@adapter("torch", "SiLU")
+def silu(case):
+    return _elementwise(case, na.SiLU())
+
+
+@adapter("torch", "ReLU")
+def relu(case):
+    return _elementwise(case, na.ReLU())
+
+
+@adapter("torch", "LayerNorm")
+def layer_norm(case):
+    attrs = case.attrs
+    return _norm(case, na.LayerNorm(attrs["normalized_shape"], eps=attrs["eps"], affine=attrs["weight"],
+                                    bias=attrs["bias"]))
+
+
+@adapter("torch", "RMSNorm")
+def rms_norm(case):
+    attrs = case.attrs
+    eps = attrs["eps_effective"] if attrs["eps"] is None else attrs["eps"]
+    return _norm(case, na.RMSNorm(attrs["normalized_shape"], eps=eps, affine=attrs["weight"]))
+
+
+def _norm(case, layer):
+    names = {"gamma": "weight", "beta": "bias"}
+    for ours in layer.params:
+        layer.params[ours] = case.inputs[names[ours]].copy()
+    found = _elementwise(case, layer)
+    return {**found, **{f"grad_{names[ours]}": layer.grads[ours] for ours in layer.params}}
