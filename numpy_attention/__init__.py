@@ -10,13 +10,16 @@
 """
 from .gradcheck import GradientReport, check_gradients
 from .layers.activations import GELU, ReLU, SiLU
+from .layers.alibi import alibi_bias, alibi_slopes
 from .layers.attention import ScaledDotProductAttention
 from .layers.cross_entropy import CrossEntropyLoss
 from .layers.dropout import Dropout
 from .layers.embedding import Embedding
+from .layers.extra_keys import ExtraKeyAttention
 from .layers.feed_forward import FeedForward
 from .layers.gated_feed_forward import GatedFeedForward
 from .layers.heads import MergeHeads, SplitHeads
+from .layers.kv_cache import KVCache
 from .layers.layer import Layer
 from .layers.layer_norm import LayerNorm
 from .layers.learned_positions import LearnedPositions
@@ -25,7 +28,10 @@ from .layers.log_softmax import LogSoftmax
 from .layers.mean_squared_error import MeanSquaredError
 from .layers.multi_head import MultiHeadAttention
 from .layers.positions import sinusoidal_positions
+from .layers.repeat_heads import RepeatHeads
 from .layers.rms_norm import RMSNorm
+from .layers.rotary import Rotary, RotaryAttention
+from .layers.soft_cap import SoftCap
 from .layers.softmax import Softmax
 from .masks import causal_mask, padding_mask, window_mask
 from .training import SGD, Adam, AdamW, clip_grad_norm, warmup_cosine, warmup_inverse_sqrt
@@ -41,9 +47,11 @@ __all__ = [
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
+    "ExtraKeyAttention",
     "FeedForward",
     "GatedFeedForward",
     "GradientReport",
+    "KVCache",
     "Layer",
     "LayerNorm",
     "LearnedPositions",
@@ -54,12 +62,18 @@ __all__ = [
     "MultiHeadAttention",
     "RMSNorm",
     "ReLU",
+    "RepeatHeads",
+    "Rotary",
+    "RotaryAttention",
     "ScaledDotProductAttention",
     "SiLU",
+    "SoftCap",
     "Softmax",
     "SplitHeads",
     "Step",
     "Trace",
+    "alibi_bias",
+    "alibi_slopes",
     "causal_mask",
     "check_gradients",
     "clip_grad_norm",

@@ -113,7 +113,7 @@ def fit_mask(mask, shape):
     return _fit("mask", mask.copy(), shape)
 
 
-def fit_bias(bias, shape, dtype):
+def fit_bias(bias, shape, dtype=np.float64):
     """A caller's additive bias, checked and shaped like a mask; in the precision `dtype` unless it is complex."""
     if bias is None:
         return None
@@ -122,6 +122,23 @@ def fit_bias(bias, shape, dtype):
         raise TypeError(f"bias is added to the scores and must be floats, got {bias.dtype}: "
                         "use mask= for a boolean pattern, or bias.astype(float) if you mean to add it")
     return _fit("bias", bias.astype(bias.dtype if bias.dtype.kind == "c" else dtype), shape)
+
+
+def fit_mask_and_bias(mask, bias, shape, dtype):
+    """Both, fitted. A bias of -inf hides a cell as surely as a mask does, so such cells join the mask."""
+    mask, bias = fit_mask(mask, shape), fit_bias(bias, shape, dtype)
+    if bias is not None and np.isneginf(bias.real).any():
+        seen = bias.real > -np.inf
+        mask = seen if mask is None else mask & seen
+    return mask, bias
+
+
+def sum_like(dbiased, bias):
+    """The gradient of a bias that was added to the scores: summed over the axes for which it stood in."""
+    fitted = _fit("bias", bias, dbiased.shape)
+    dbias = dbiased.sum(axis=tuple(range(dbiased.ndim - fitted.ndim)))
+    alone = tuple(axis for axis, size in enumerate(fitted.shape) if size == 1)
+    return dbias.sum(axis=alone, keepdims=True).reshape(bias.shape)
 
 
 def _fit(name, array, shape):

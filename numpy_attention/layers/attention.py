@@ -9,17 +9,26 @@ import math
 
 import numpy as np
 
-from ..masks import fit_mask
+from ..masks import fit_mask_and_bias, sum_like
+from .dropout import Dropout
 from .layer import Layer
+from .repeat_heads import add_group, group_size, repeat
+from .soft_cap import SoftCap
 from .softmax import Softmax
 
 
 class ScaledDotProductAttention(Layer):
     """softmax(Q Kᵀ / √d_k) V, for each sequence and head.
 
-    attention(Q, K, V, *, mask=None) -> heads
+    Args, all optional:
+        scale: a factor on Q Kᵀ instead of 1/√d_k. softcap: limit on the scores, see SoftCap.
+        dropout: share of the weights that falls out in training. rng: seed or np.random.Generator for it.
 
-    Shapes: Q (..., L, d_k), K (..., S, d_k), V (..., S, d_v), heads (..., L, d_v); mask as in numpy_attention.masks.
+    attention(Q, K, V, *, mask=None, bias=None) -> heads
+
+    Shapes: Q (..., L, d_k), K (..., S, d_k), V (..., S, d_v), heads (..., L, d_v); mask (True = may attend) and bias
+        (floats, added to the scores) as in numpy_attention.masks. K and V may have fewer heads than Q: see RepeatHeads.
+        Order: scale, softcap, bias, mask, softmax, dropout.
     Raises: ValueError if d_k, S or the leading axes do not agree.
 
     A query that may see no key gets weights 0, heads 0 and gradients 0: its row of weights sums to 0, not to 1.
@@ -41,8 +50,13 @@ class ScaledDotProductAttention(Layer):
     FORWARD = (
         ("scores", "Q Kᵀ / √d_k", "N H L S",
          "How well does each query match each key?", "每个查询和每个键有多匹配？"),
+        "soft_cap",
+        ("biased", "scores + bias", "N H L S",
+         "Some pairs get a head start, others a handicap.", "给有些配对加分，给有些扣分。"),
         ("weights", "softmax(scores)", "N H L S",
-         "Each row becomes shares: how one query spends its attention.", "每一行变成份额：一个查询如何分配它的注意力。"),
+         "Each row becomes shares: how one query spends its attention.", "每一行变成份额：一个查询怎样分配注意力。"),
+        ("dropped", "weights, a random part 0, the rest / (1 − p)", "N H L S",
+         "In training some shares fall out.", "训练时随机丢掉一些份额。"),
         ("heads", "weights V", "N H L d_v",
          "Mix the values in these shares.", "按份额把各个值混合起来。"),
     )
@@ -50,18 +64,31 @@ class ScaledDotProductAttention(Layer):
         ("dV", "weightsᵀ dheads", "N H S d_v",
          "A value hears from every query, in the share that it gave.", "每个值按它给出的份额，收到每个查询的梯度。"),
         ("dweights", "dheads Vᵀ", "N H L S",
-         "A share matters as much as its value agrees with the gradient.", "一个份额有多重要，看它的值与梯度有多一致。"),
+         "A share matters as much as its value agrees with the gradient.",
+         "一个份额有多重要，看它的值和梯度有多合拍。"),
         ("dscores", "weights ∘ (dweights − Σ_S weights ∘ dweights)", "N H L S",
          "Shares compete, so each row of score gradients sums to 0.", "份额此消彼长，所以每一行分数的梯度加起来是 0。"),
+        ("dbias", "Σ dscores over the axes that bias stands for", "N H L S",
+         "The bias was added, so it gets the scores' gradient.", "偏置是加上去的，所以得到分数的梯度。"),
         ("dQ", "dscores K / √d_k", "N H L d_k",
          "Each query moves towards the keys it should have matched better.", "每个查询朝着它本该更匹配的键移动。"),
         ("dK", "dscoresᵀ Q / √d_k", "N H S d_k",
          "Each key moves towards the queries that should have found it.", "每个键朝着本该找到它的查询移动。"),
     )
 
-    def __init__(self):
+    def __init__(self, *, scale=None, softcap=None, dropout=0.0, rng=None):
         super().__init__()
+        self.scale = scale
+        self.soft_cap = None if softcap is None else SoftCap(softcap)
         self.softmax = Softmax()
+        self.dropout = Dropout(dropout, rng=rng) if dropout else None
+        if scale is not None:
+            self.restate(scores=f"Q Kᵀ · {scale:g}", dQ=f"dscores K · {scale:g}", dK=f"dscoresᵀ Q · {scale:g}")
+        if softcap is not None:
+            self.restate(biased="capped + bias", weights="softmax(capped)",
+                         dscores="weights ∘ (dweights − Σ_S weights ∘ dweights) ∘ (1 − (capped / c)²)")
+        if dropout:
+            self.restate(heads="dropped V", dV="droppedᵀ dheads", dweights="kept ∘ (dheads Vᵀ) / (1 − p)")
 
     @property
     def weights(self):
@@ -70,33 +97,49 @@ class ScaledDotProductAttention(Layer):
             raise RuntimeError("there are no weights before a forward pass: call attention(Q, K, V) first")
         return self.cache["weights"]
 
-    def forward(self, Q, K, V, *, mask=None):
+    def forward(self, Q, K, V, *, mask=None, bias=None):
         check_shapes(Q, K, V)
-        mask = fit_mask(mask, (*Q.shape[:-1], K.shape[-2]))
-        scale = 1 / math.sqrt(Q.shape[-1])
+        mask, added = fit_mask_and_bias(mask, bias, (*Q.shape[:-1], K.shape[-2]), Q.dtype)
+        scale = self.scale_for(Q)
+        K_each, V_each = repeat(K, group_size(Q, K)), repeat(V, group_size(Q, K))
         # 1. How well does each query match each key?
-        scores = Q @ K.mT * scale                       # (N,H,L,d_k) (N,H,d_k,S) -> (N,H,L,S)
+        scores = Q @ K_each.mT * scale                      # (N,H,L,d_k) (N,H,d_k,S) -> (N,H,L,S)
+        capped = scores if self.soft_cap is None else self.soft_cap(scores)
+        biased = capped if added is None else capped + added
         # 2. Each row becomes shares.
-        weights = self.softmax(scores, mask=mask)       # (N,H,L,S)
+        weights = self.softmax(biased, mask=mask)           # (N,H,L,S)
+        dropped = weights if self.dropout is None else self.dropout(weights)
         # 3. Mix the values in these shares.
-        heads = gather(weights, V, mask)                # (N,H,L,S) (N,H,S,d_v) -> (N,H,L,d_v)
-        self.cache = {"Q": Q, "K": K, "V": V, "scores": scores, "weights": weights, "heads": heads}
+        heads = gather(dropped, V_each, mask)               # (N,H,L,S) (N,H,S,d_v) -> (N,H,L,d_v)
+        steps = {"Q": Q, "K": K, "V": V, "mask": mask, "bias": None if bias is None else added.reshape(np.shape(bias)),
+                 "scores": scores, "capped": capped if self.soft_cap else None,
+                 "biased": None if bias is None else biased, "weights": weights,
+                 "dropped": dropped if self.dropout else None, "heads": heads}
+        self.cache = {name: array for name, array in steps.items() if array is not None}
         return heads
 
     def backward(self, dheads):
-        Q, K, V, weights = (self.cache[name] for name in ("Q", "K", "V", "weights"))
-        mask = self.softmax.cache["mask"]
-        scale = 1 / math.sqrt(Q.shape[-1])
-        # 3. heads = weights V: each factor gets dheads times the other.
-        dV = weights.mT @ dheads                        # (N,H,S,L) (N,H,L,d_v) -> (N,H,S,d_v)
-        dweights = dheads @ V.mT                        # (N,H,L,d_v) (N,H,d_v,S) -> (N,H,L,S)
+        Q, K, V, weights, mask, bias = map(self.cache.get, ("Q", "K", "V", "weights", "mask", "bias"))
+        dropped = self.cache.get("dropped", weights)
+        scale, group = self.scale_for(Q), group_size(Q, K)
+        # 3. heads = dropped V: each factor gets dheads times the other.
+        dV = add_group(dropped.mT @ dheads, group)          # (N,H,S,L) (N,H,L,d_v) -> (N,H,S,d_v)
+        ddropped = dheads @ repeat(V, group).mT             # (N,H,L,d_v) (N,H,d_v,S) -> (N,H,L,S)
+        dweights = ddropped if self.dropout is None else self.dropout.backward(ddropped)
         # 2. Through the softmax, row by row.
-        dscores = self.softmax.backward(dweights)       # (N,H,L,S)
+        dbiased = self.softmax.backward(dweights)           # (N,H,L,S)
+        dscores = dbiased if self.soft_cap is None else self.soft_cap.backward(dbiased)
         # 1. scores = Q Kᵀ / √d_k: again each factor gets the gradient times the other.
-        dQ = gather(dscores, K, mask) * scale           # (N,H,L,S) (N,H,S,d_k) -> (N,H,L,d_k)
-        dK = gather(dscores.mT, Q, mask) * scale        # (N,H,S,L) (N,H,L,d_k) -> (N,H,S,d_k)
-        self.grads = {"heads": dheads, "V": dV, "weights": dweights, "scores": dscores, "Q": dQ, "K": dK}
+        dQ = gather(dscores, repeat(K, group), mask) * scale                # (N,H,L,S) (N,H,S,d_k) -> (N,H,L,d_k)
+        dK = add_group(gather(dscores.mT, Q, mask) * scale, group)          # (N,H,S,L) (N,H,L,d_k) -> (N,H,S,d_k)
+        steps = {"heads": dheads, "V": dV, "dropped": ddropped, "weights": dweights, "biased": dbiased,
+                 "capped": dbiased, "bias": None if bias is None else sum_like(dbiased, bias), "scores": dscores, "Q": dQ, "K": dK}
+        self.grads = {name: gradient for name, gradient in steps.items() if name in self.cache}
         return dQ, dK, dV
+
+    def scale_for(self, Q):
+        """The factor on Q Kᵀ: 1/√d_k, unless another was asked for."""
+        return 1 / math.sqrt(Q.shape[-1]) if self.scale is None else self.scale
 
 
 def gather(shares, rows, mask):
@@ -119,7 +162,9 @@ def check_shapes(Q, K, V):
         raise ValueError(f"Q and K must share the width d_k (last axis): {shapes}{hint}")
     if K.shape[-2] != V.shape[-2]:
         raise ValueError(f"K and V must share the source length S (last axis but one): {shapes}")
-    if not Q.shape[:-2] == K.shape[:-2] == V.shape[:-2]:
-        raise ValueError(f"Q, K and V must share their leading axes (N, H): {shapes}")
+    grouped = Q.ndim == K.ndim > 2 and Q.shape[:-3] == K.shape[:-3] and K.shape[-3] and Q.shape[-3] % K.shape[-3] == 0
+    if K.shape[:-2] != V.shape[:-2] or not (Q.shape[:-2] == K.shape[:-2] or grouped):
+        raise ValueError(f"Q, K and V must share their leading axes (N, H), but for K and V having a divisor of Q's H "
+                         f"heads: {shapes}")
     if Q.shape[-1] == 0:
         raise ValueError(f"d_k must be at least 1: {shapes}")

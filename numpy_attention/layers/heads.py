@@ -24,7 +24,8 @@ class SplitHeads(Layer):
 
     FORWARD = (
         ("heads", "transpose(reshape(x, L × H × d))", "... H L d",
-         "Cut each row into H pieces, then give every head its own table.", "把每一行切成 H 段，再让每个头拿到自己的一张表。"),
+         "Cut each row into H pieces, then give every head its own table.",
+         "把每一行切成 H 段，再让每个头拿到自己的一张表。"),
     )
     BACKWARD = (
         ("dx", "reshape(transpose(dheads), L × H·d)", "... L H·d",

@@ -105,6 +105,13 @@ class Layer:
         arrays = [a if a is None or a.dtype == dtype or a.dtype.kind == "c" else a.astype(dtype) for a in arrays]
         return arrays if len(names) > 1 else arrays[0]
 
+    def restate(self, field="formula", **changes):
+        """State steps of this one layer differently, where an option has changed them: restate(scores="Q Kᵀ · 2")."""
+        for half in ("FORWARD", "BACKWARD"):
+            setattr(self, half, tuple(stage if isinstance(stage, str) or stage.name not in changes
+                                      else stage._replace(**{field: changes[stage.name]})
+                                      for stage in getattr(self, half)))
+
     def train(self, training=True):
         """Switch dropout on (as it is at first) here and in all sublayers. Returns the layer."""
         self.training = training

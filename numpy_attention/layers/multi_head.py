@@ -7,7 +7,7 @@ of shape (D, d_k), one a head.
 """
 import numpy as np
 
-from ..masks import fit_mask
+from ..masks import fit_bias, fit_mask
 from .attention import ScaledDotProductAttention
 from .heads import MergeHeads, SplitHeads
 from .layer import Layer, size
@@ -21,13 +21,17 @@ class MultiHeadAttention(Layer):
         d_model: D, width of query and out. num_heads: H.
         d_k, d_v: width of one head's query and key, and of its value; d_model / num_heads unless given.
         kdim, vdim: widths of the key and value inputs; d_model unless given.
+        num_kv_heads: number of key/value heads, a divisor of num_heads (grouped heads; 1 is multi-query attention).
         bias: whether the four projections add biases.
-        rng: seed or np.random.Generator for the parameters. dtype: of the parameters.
+        dropout: share of the weights that falls out in training.
+        rng: seed or np.random.Generator for the parameters and dropout. dtype: of the parameters.
+        attention: what the heads do with Q, K, V; ScaledDotProductAttention unless given. Hand in one with another
+            scale or a softcap, RotaryAttention, ExtraKeyAttention or BlockedAttention.
 
-    mha(query, key, value, *, mask=None) -> out
+    mha(query, key, value, *, mask=None, bias=None) -> out
 
     Shapes: query (N, L, D), key (N, S, kdim), value (N, S, vdim), out (N, L, D); all without N for a single
-        sequence. mask (L, S), (N, L, S) or (N, H, L, S), True = may attend.
+        sequence. mask (True = may attend) and bias (added to the scores) are (L, S), (N, L, S) or (N, H, L, S).
     Raises: ValueError/TypeError that name the argument, what it should be and what it is.
 
     backward(dout) returns one gradient for each array given: dx, or (dquery, dmemory), or (dquery, dkey, dvalue).
@@ -75,8 +79,8 @@ class MultiHeadAttention(Layer):
          "A memory played two roles, so it gets the sum of two.", "记忆兼任键和值，所以两条路的梯度相加。"),
     )
 
-    def __init__(self, d_model, num_heads, *, d_k=None, d_v=None, kdim=None, vdim=None, bias=True,
-                 rng=None, dtype=np.float64):
+    def __init__(self, d_model, num_heads, *, d_k=None, d_v=None, kdim=None, vdim=None, num_kv_heads=None, bias=True,
+                 dropout=0.0, rng=None, dtype=np.float64, attention=None):
         super().__init__()
         D, H = size("d_model", d_model), size("num_heads", num_heads)
         if D % H and None in (d_k, d_v):
@@ -84,12 +88,20 @@ class MultiHeadAttention(Layer):
                              "heads, or give d_k and d_v")
         d_k, d_v = (size(name, D // H if given is None else given) for name, given in (("d_k", d_k), ("d_v", d_v)))
         kdim, vdim = (size(name, D if given is None else given) for name, given in (("kdim", kdim), ("vdim", vdim)))
+        H_kv = H if num_kv_heads is None else size("num_kv_heads", num_kv_heads)
+        if H % H_kv:
+            raise ValueError(f"num_kv_heads must divide num_heads = {H}: take {_nearest(H, H_kv)}; got {H_kv}")
+        if attention is not None and dropout:
+            raise ValueError("give dropout to the attention that you hand in: attention=...(dropout=...)")
         rng = np.random.default_rng(rng)
         self.query_proj = Linear(D, H * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.key_proj = Linear(kdim, H * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.value_proj = Linear(vdim, H * d_v, bias=bias, rng=rng, dtype=dtype)
-        self.split = SplitHeads(H)
-        self.attention = ScaledDotProductAttention()
+        self.key_proj = Linear(kdim, H_kv * d_k, bias=bias, rng=rng, dtype=dtype)
+        self.value_proj = Linear(vdim, H_kv * d_v, bias=bias, rng=rng, dtype=dtype)
+        self.split, self.split_kv = SplitHeads(H), SplitHeads(H_kv)
+        self.attention = ScaledDotProductAttention(dropout=dropout, rng=rng) if attention is None else attention
+        if H_kv != H:
+            self.restate("shape", K="N H_kv S d_k", V="N H_kv S d_v")
+            self.attention.restate("shape", dK="N H_kv S d_k", dV="N H_kv S d_v")
         self.merge = MergeHeads()
         self.output_proj = Linear(H * d_v, D, bias=bias, rng=rng, dtype=dtype)
 
@@ -98,7 +110,7 @@ class MultiHeadAttention(Layer):
         """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
         return self.attention.weights
 
-    def forward(self, query, key=None, value=None, *, mask=None):
+    def forward(self, query, key=None, value=None, *, mask=None, bias=None):
         given = {}                                          # one array may play several roles
         if key is None:
             if value is not None:
@@ -107,13 +119,14 @@ class MultiHeadAttention(Layer):
             given["x"] = key = value = query
         elif value is None:
             given["memory"] = value = key
-        mask = self._check(query, key, value, mask)
+        self._check(query, key, value)
+        mask, bias = (self._without_batch(a, fit, query, key) for a, fit in ((mask, fit_mask), (bias, fit_bias)))
         # 1. Three views of each token, cut into heads.
         Q = self.split(self.query_proj(query))              # (N,L,D) -> (N,L,H·d_k) -> (N,H,L,d_k)
-        K = self.split(self.key_proj(key))                  # (N,S,kdim) -> (N,S,H·d_k) -> (N,H,S,d_k)
-        V = self.split(self.value_proj(value))              # (N,S,vdim) -> (N,S,H·d_v) -> (N,H,S,d_v)
+        K = self.split_kv(self.key_proj(key))               # (N,S,kdim) -> (N,S,H·d_k) -> (N,H,S,d_k)
+        V = self.split_kv(self.value_proj(value))           # (N,S,vdim) -> (N,S,H·d_v) -> (N,H,S,d_v)
         # 2. Every head attends on its own.
-        heads = self.attention(Q, K, V, mask=mask)          # (N,H,L,d_v)
+        heads = self.attention(Q, K, V, mask=mask, bias=bias)           # (N,H,L,d_v)
         # 3. Lay the answers side by side.
         concat = self.merge(heads)                          # (N,L,H·d_v)
         # 4. Mix what the heads have found.
@@ -131,8 +144,8 @@ class MultiHeadAttention(Layer):
         dQ, dK, dV = self.attention.backward(dheads)        # (N,H,L,d_k) (N,H,S,d_k) (N,H,S,d_v)
         # 1. Q = split(query W_Q + b_Q), and so on
         dquery = self.query_proj.backward(self.split.backward(dQ))      # (N,L,D)
-        dkey = self.key_proj.backward(self.split.backward(dK))          # (N,S,kdim)
-        dvalue = self.value_proj.backward(self.split.backward(dV))      # (N,S,vdim)
+        dkey = self.key_proj.backward(self.split_kv.backward(dK))       # (N,S,kdim)
+        dvalue = self.value_proj.backward(self.split_kv.backward(dV))   # (N,S,vdim)
         self.grads = {"out": dout, "concat": dconcat, **self.attention.grads,
                       "query": dquery, "key": dkey, "value": dvalue}
         # Where one array played several roles, its gradients add up.
@@ -144,8 +157,8 @@ class MultiHeadAttention(Layer):
             return dquery, dmemory
         return dquery, dkey, dvalue
 
-    def _check(self, query, key, value, mask):
-        """Shapes agree, or an error says which do not; the mask comes back shaped for the heads."""
+    def _check(self, query, key, value):
+        """Shapes agree, or an error says which do not."""
         for name, array, width, proj in (("query", query, "D", self.query_proj), ("key", key, "kdim", self.key_proj),
                                          ("value", value, "vdim", self.value_proj)):
             length, features = "L" if name == "query" else "S", len(proj.params["W"])
@@ -157,9 +170,13 @@ class MultiHeadAttention(Layer):
             raise ValueError(f"query, key and value must share the batch size N: {shapes}")
         if key.shape[-2] != value.shape[-2]:
             raise ValueError(f"key and value must share the source length S: {shapes}")
-        N = len(query) if query.ndim == 3 else 1
-        mask = fit_mask(mask, (N, self.split.num_heads, query.shape[-2], key.shape[-2]))
-        return mask[0] if query.ndim == 2 and mask is not None and mask.ndim == 4 else mask
+
+    def _without_batch(self, array, fit, query, key):
+        """A mask or bias of a single sequence, checked against (1, H, L, S) and freed of the axis N."""
+        if array is None or query.ndim == 3:
+            return array
+        fitted = fit(array, (1, self.split.num_heads, query.shape[-2], key.shape[-2]))
+        return fitted[0] if fitted.ndim == 4 else fitted
 
 
 def _nearest(D, H):

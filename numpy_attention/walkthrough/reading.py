@@ -4,9 +4,12 @@ The layer's statement says which tensors there are and in which order; its cache
 computed twice, except the product Q Kᵀ before the division by √d_k, which is shown as a step of its own because that
 is how one does it on paper.
 """
+from dataclasses import replace
+
 import numpy as np
 
 from ..layers.layer import Layer
+from ..layers.repeat_heads import group_size, repeat
 from .step import Step, source_line
 from .trace import Trace
 
@@ -52,7 +55,7 @@ def trace(subject, *, tokens=None, query_tokens=None, key_tokens=None, title=Non
         backward = [_step(subject, f"d{last}", "upstream gradient", forward[-1].symbols, subject.grads[last],
                           GIVEN["upstream"], "backward"),
                     *_steps(subject, "backward"), *_parameter_steps(subject)]
-    steps = list(_with_product([*forward, *backward]))
+    steps = [*forward, *backward]
     query_tokens, key_tokens = query_tokens or tokens, key_tokens or tokens
     _check_labels(steps, "query_tokens", query_tokens, "L")
     _check_labels(steps, "key_tokens", key_tokens, "S")
@@ -80,23 +83,57 @@ def _given(layer):
 
 
 def _symbols(layer, name):
-    """An input's symbolic shape is stated with its gradient."""
+    """An input's symbolic shape is stated with its gradient; masks and biases have the scores'."""
+    if name in ("mask", "bias"):
+        return "N H L S"
     return next((s.shape for s in layer.BACKWARD if not isinstance(s, str) and s.name == f"d{name}"), "")
 
 
-def _steps(layer, direction, prefix=""):
+def _steps(layer, direction, path=()):
     """The stated steps of `layer`, its sublayers' in their places; those that this run did not take are left out."""
+    shown = set()
     for stage in layer.FORWARD if direction == "forward" else layer.BACKWARD:
         if isinstance(stage, str):
-            inner = layer.sublayers()[stage]
-            flat = all(layer.cache.get(name) is array for name, array in inner.cache.items())
-            yield from _steps(inner, direction, prefix if flat else f"{prefix}{stage}.")
+            if stage in layer.sublayers():
+                yield from _steps(layer.sublayers()[stage], direction, (*path, (layer, stage)))
             continue
         name = stage.name if direction == "forward" else stage.name.removeprefix("d")
-        held = layer.cache if direction == "forward" else layer.grads
-        if held.get(name) is not None and name not in layer.params:
-            yield _step(layer, stage.name, stage.formula, stage.shape, held[name], (stage.en, stage.zh), direction,
-                        prefix)
+        array = (layer.cache if direction == "forward" else layer.grads).get(name)
+        if array is None or name in layer.params or id(array) in shown:     # an option that is off hands its input on
+            continue
+        shown.add(id(array))
+        step = _step(layer, stage.name, stage.formula, stage.shape, array, (stage.en, stage.zh), direction,
+                     _prefix(path, direction, name, array))
+        attends = name == "scores" and {"Q", "K"} <= layer.cache.keys()
+        if attends and direction == "forward":
+            yield _product(layer, step)
+        yield step
+        if attends and direction == "backward":
+            yield _product_gradient(layer, step)
+
+
+def _prefix(path, direction, name, array):
+    """The names of the layers on the way, up to one that has the tensor under the same name in its own story."""
+    for depth, (layer, _) in enumerate(path):
+        if (layer.cache if direction == "forward" else layer.grads).get(name) is array:
+            return "".join(f"{inner}." for _, inner in path[:depth])
+    return "".join(f"{inner}." for _, inner in path)
+
+
+def _product(attention, scores):
+    """Q Kᵀ as it is before the scale."""
+    Q, K = attention.cache["Q"], attention.cache["K"]
+    return replace(scores, name=scores.name.replace("scores", "product"), formula="Q Kᵀ", value=Q @ repeat(
+        K, group_size(Q, K)).mT, note_en=GIVEN["product"][0], note_zh=GIVEN["product"][1])
+
+
+def _product_gradient(attention, dscores):
+    scale = attention.scale_for(attention.cache["Q"])
+    where, code = source_line(attention, "backward", "dQ")      # the line that has the factor in it
+    factor = "/ √d_k" if attention.scale is None else f"· {attention.scale:g}"
+    return replace(dscores, name=dscores.name.replace("dscores", "dproduct"), formula=f"dscores {factor}",
+                   value=dscores.value * scale, note_en=GIVEN["dproduct"][0], note_zh=GIVEN["dproduct"][1],
+                   where=where, code=code)
 
 
 def _parameter_steps(layer, prefix=""):
@@ -114,24 +151,3 @@ def _step(layer, name, formula, symbols, value, notes, direction, prefix=""):
     value.flags.writeable = False
     where, code = ("", "") if formula in ("given", "upstream gradient") else source_line(layer, direction, name)
     return Step(prefix + name, formula, symbols, value, *notes, direction, where, code)
-
-
-def _with_product(steps):
-    """Q Kᵀ in front of the scores, and its gradient behind theirs."""
-    named = {step.name: step for step in steps}
-    for step in steps:
-        prefix = step.name[: len(step.name) - len(step.short_name)]
-        Q, K = named.get(f"{prefix}Q"), named.get(f"{prefix}K")
-        if step.short_name not in ("scores", "dscores") or Q is None or K is None:
-            yield step
-            continue
-        if step.direction == "forward":
-            product = Q.value @ K.value.mT
-            yield Step(f"{prefix}product", "Q Kᵀ", step.symbols, product, *GIVEN["product"], "forward", step.where,
-                       step.code)
-            yield step
-        else:
-            yield step
-            dQ = named.get(f"{prefix}dQ", step)     # the line that has the factor in it
-            yield Step(f"{prefix}dproduct", "dscores / √d_k", step.symbols, step.value / Q.shape[-1] ** 0.5,
-                       *GIVEN["dproduct"], "backward", dQ.where, dQ.code)

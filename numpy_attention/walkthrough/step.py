@@ -30,7 +30,7 @@ class Step:
     >>> step.formula, step.shape, step.direction
     ('softmax(scores)', (3, 3), 'forward')
     >>> step.code
-    'weights = self.softmax(scores, mask=mask)'
+    'weights = self.softmax(biased, mask=mask)'
     """
 
     name: str
@@ -67,7 +67,8 @@ def source_line(layer, method, name):
     except (OSError, TypeError):        # a layer typed into a prompt has no file
         return "", ""
     key = re.escape(name.removeprefix("d"))
-    assigned = re.compile(rf"^\s*(?:[\w.\[\]\"]+\s*[,=]\s*)*(?:{re.escape(name)}\b(?!\.)|self\.grads\[\"{key}\"\])[^=(]*=(?!=)")
+    target = rf"(?:{re.escape(name)}\b(?!\.)|self\.grads\[\"{key}\"\])"
+    assigned = re.compile(rf"^\s*(?:[\w.\[\]\"]+\s*[,=]\s*)*{target}[^=(]*=(?!=)")
     for number, line in enumerate(lines, first):
         if assigned.match(line):
             shown = file.relative_to(PACKAGE.parent) if file.is_relative_to(PACKAGE) else file.name

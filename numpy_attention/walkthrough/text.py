@@ -52,7 +52,7 @@ def numbers(array, precision=4):
     """The numbers of an array as equally formatted strings: integers as such, others with `precision` decimals."""
     array = np.asarray(array)
     finite = np.abs(array[np.isfinite(array)])
-    if array.dtype.kind in "biu" or (finite == np.round(finite)).all() and finite.max(initial=0) < 1e6:
+    if array.dtype.kind in "biu" or ((finite == np.round(finite)).all() and finite.max(initial=0) < 1e6):
         shown = "{:.0f}".format
     elif finite.max() >= 1e6 or finite.max() < 10.0 ** -precision:
         shown = f"{{:.{precision}e}}".format
@@ -109,7 +109,8 @@ def step_text(trace, which, *, lang="both", precision=4):
     lines += [line for note in notes(step, lang) for line in wrap(note, indent=5)]
     array, which = step.value, ""
     if array.ndim > 2:
-        which = ", ".join(f"{s} = 0 of {n}" for s, n in zip(step.symbols.split(), array.shape[:-2], strict=False) if n > 1)
+        leading = zip(step.symbols.split(), array.shape[:-2], strict=False)
+        which = ", ".join(f"{symbol} = 0 of {n}" for symbol, n in leading if n > 1)
         array = array[(0,) * (array.ndim - 2)] if 0 not in array.shape else array.reshape(0, 0)
     if step.value.size > 64:
         lines.append(f"     {array_line(step.value, precision)}" + (f"; shown: {which}" if which else ""))
@@ -140,7 +141,8 @@ def summary_rows(trace, precision=2):
     rows = [["#", "step", "formula", "shape", "is", "from … to"]]
     for number, step in enumerate(trace, 1):
         finite = step.value[np.isfinite(step.value)]
-        span = [numbers([[v]], precision)[0][0] for v in (finite.min(), finite.max())] if finite.size else ["no numbers"]
+        ends = (finite.min(), finite.max()) if finite.size else ()
+        span = [numbers([[end]], precision)[0][0] for end in ends] or ["no numbers"]
         rows.append([str(number), step.name, step.formula, step.symbols, "×".join(map(str, step.shape)) or "1",
                      " … ".join(span) + (" NaN!" if finite.size < step.value.size else "")])
     return rows

@@ -1,0 +1,103 @@
+"""Extra keys: places to look at that belong to no token.
+
+Attention has to spend its whole share somewhere. A learned extra key and value (the same for every sequence), or a
+key and value of zeros, give it a place to go when no token deserves it. They stand behind the real keys and are never
+hidden, so that no query is left without a key.
+"""
+import numpy as np
+
+from .attention import ScaledDotProductAttention
+from .layer import Layer, size
+
+
+class ExtraKeyAttention(Layer):
+    """Attention with one more key and value behind the S real ones: learned, zero, or both (in this order).
+
+    Args:
+        num_heads: H, that of the keys. d_k, d_v: widths of one head's key and value.
+        learned, zero: which extra rows there are.
+        attention: what happens then; plain scaled dot-product attention unless given.
+        rng, dtype: for the learned rows.
+
+    attention(Q, K, V, *, mask=None, bias=None); mask and bias are for the S real keys. The weights have a column more
+    for each extra row. Params: extra_key (H, 1, d_k), extra_value (H, 1, d_v).
+
+    >>> zero = na.ExtraKeyAttention(2, 4, 4, learned=False, zero=True)
+    >>> mha = na.MultiHeadAttention(8, 2, attention=zero, rng=0)
+    >>> out = mha(np.ones((1, 3, 8)), mask=np.zeros((3, 3), bool))
+    >>> mha.weights[0, 0]                       # every real key is hidden: all look at the key of zeros
+    array([[0., 0., 0., 1.],
+           [0., 0., 0., 1.],
+           [0., 0., 0., 1.]])
+
+    Source: add_bias_kv and add_zero_attn of torch.nn.MultiheadAttention.
+    """
+
+    FORWARD = (
+        ("K_more", "K, then the extra keys", "N H S_more d_k",
+         "The real keys, and behind them the extra ones.", "真实的键，后面接上额外的键。"),
+        ("V_more", "V, then the extra values", "N H S_more d_v",
+         "The real values, and behind them the extra ones.", "真实的值，后面接上额外的值。"),
+        "attention",
+    )
+    BACKWARD = (
+        "attention",
+        ("dK", "dK_more, the first S rows", "N H S d_k", "What the real keys get.", "真实的键得到的梯度。"),
+        ("dV", "dV_more, the first S rows", "N H S d_v", "What the real values get.", "真实的值得到的梯度。"),
+        ("dextra_key", "Σ_N dK_more, the row behind", "H 1 d_k",
+         "One row served every sequence, so it hears from all.", "这一行为每个序列服务，所以把各序列的梯度加起来。"),
+        ("dextra_value", "Σ_N dV_more, the row behind", "H 1 d_v",
+         "The same for the value.", "额外的值也一样。"),
+    )
+
+    def __init__(self, num_heads, d_k, d_v, *, learned=True, zero=False, attention=None, rng=None, dtype=np.float64):
+        super().__init__()
+        H, d_k, d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
+        self.zero = zero
+        self.attention = ScaledDotProductAttention() if attention is None else attention
+        if learned:
+            rng = np.random.default_rng(rng)
+            self.params["extra_key"] = rng.standard_normal((H, 1, d_k)).astype(dtype)
+            self.params["extra_value"] = rng.standard_normal((H, 1, d_v)).astype(dtype)
+
+    @property
+    def weights(self):
+        """The weights of the last forward, (N, H, L, S and the extra keys), before any dropout; read-only."""
+        return self.attention.weights
+
+    def forward(self, Q, K, V, *, mask=None, bias=None):
+        K_more, V_more = self._extend(K, "extra_key"), self._extend(V, "extra_value")
+        extra = K_more.shape[-2] - K.shape[-2]
+        mask = None if mask is None else _widen(mask, extra, True)
+        bias = None if bias is None else _widen(bias, extra, 0)
+        heads = self.attention(Q, K_more, V_more, mask=mask, bias=bias)
+        inner = {name: array for name, array in self.attention.cache.items() if name not in ("Q", "K", "V")}
+        self.cache = {"Q": Q, "K": K, "V": V, "K_more": K_more, "V_more": V_more, **inner}
+        return heads
+
+    def backward(self, dheads):
+        S = self.cache["K"].shape[-2]
+        dQ, dK_more, dV_more = self.attention.backward(dheads)
+        dK, dV = dK_more[..., :S, :], dV_more[..., :S, :]
+        self.grads = {**self.attention.grads, "K_more": dK_more, "V_more": dV_more, "Q": dQ, "K": dK, "V": dV}
+        for name, gradient in (("extra_key", dK_more), ("extra_value", dV_more)):
+            if name in self.params:
+                row = gradient[..., S:S + 1, :]                              # (..., H, 1, d)
+                self.grads[name] = row.reshape(-1, *row.shape[-3:]).sum(axis=0)
+        return dQ, dK, dV
+
+    def _extend(self, rows, name):
+        """(..., H, S, d) -> (..., H, S and the extra rows, d)."""
+        more = [rows]
+        if name in self.params:
+            row = self.parameters(rows, name)
+            more.append(np.broadcast_to(row, (*rows.shape[:-3], *row.shape)))
+        if self.zero:
+            more.append(np.zeros_like(rows, shape=(*rows.shape[:-2], 1, rows.shape[-1])))
+        return np.concatenate(more, axis=-2)
+
+
+def _widen(mask, extra, value):
+    """Columns of `value` behind a mask's or bias's own; a single column that stands for all keys stays as it is."""
+    mask = np.asarray(mask)
+    return np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, extra)], constant_values=value)
