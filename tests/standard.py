@@ -53,7 +53,15 @@ class Example(NamedTuple):
     symbols: dict[str, Any] = {}
 
     def layer(self, **options):
+        """The layer with random parameters."""
         return randomise(self.make(), **options)
+
+    def cast(self, change):
+        """The inputs with `change`, a dtype or a function, applied to those that hold floats (ids stay ids)."""
+        def to_dtype(array):
+            return array.astype(change)
+        changed = to_dtype if isinstance(change, type) else change
+        return [changed(array) if array.dtype.kind == "f" else array for array in self.inputs]
 
     def size_of(self, symbols):
         """The shape that a statement such as "... L H·d" means here."""
@@ -80,6 +88,8 @@ def _attention(*inputs, **options):
 
 QKV = (draw(N, H, L, d_k), draw(N, H, S, d_k), draw(N, H, S, d_v))
 
+TARGET = np.arange(N * L).reshape(N, L) * 5 % 3
+
 EXAMPLES = {
     "Linear": Example(lambda: na.Linear(D, 3, rng=0), (draw(N, L, D),), {},
                       {"...": (N, L), "in_features": D, "out_features": 3}),
@@ -100,9 +110,31 @@ EXAMPLES = {
                                            {"kdim": D, "vdim": D}),
     "Embedding": Example(lambda: na.Embedding(11, D, rng=0), (np.arange(N * L).reshape(N, L) * 5 % 7,), {},
                          {"...": (N, L), "num_embeddings": 11}),
+    "LearnedPositions": Example(lambda: na.LearnedPositions(11, D, rng=0), (draw(N, L, D),), {"offset": 3},
+                                {"...": (N,), "max_length": 11}),
+    "ReLU": Example(lambda: na.ReLU(), (draw(N, L, D),), {}, {"...": (N, L, D)}),
+    "SiLU": Example(lambda: na.SiLU(), (draw(N, L, D),), {}, {"...": (N, L, D)}),
+    "GELU": Example(lambda: na.GELU(), (draw(N, L, D),), {}, {"...": (N, L, D)}),
+    "GELU, tanh": Example(lambda: na.GELU(approximate="tanh"), (draw(N, L, D),), {}, {"...": (N, L, D)}),
+    "Dropout": Example(lambda: na.Dropout(0.4, rng=0), (draw(N, L, D),), {}, {"...": (N, L, D)}),
+    "LayerNorm": Example(lambda: na.LayerNorm(D), (draw(N, L, D),), {}, {"...": (N, L), "1": 1}),
+    "LayerNorm, plain": Example(lambda: na.LayerNorm(D, affine=False), (draw(N, L, D),), {}, {"...": (N, L), "1": 1}),
+    "RMSNorm": Example(lambda: na.RMSNorm(D), (draw(N, L, D),), {}, {"...": (N, L), "1": 1}),
+    "FeedForward": Example(lambda: na.FeedForward(D, 11, activation="gelu", rng=0), (draw(N, L, D),), {},
+                           {"...": (N, L), "d_hidden": 11}),
+    "FeedForward, dropout": Example(lambda: na.FeedForward(D, 11, dropout=0.4, rng=0), (draw(N, L, D),), {},
+                                    {"...": (N, L), "d_hidden": 11}),
+    "GatedFeedForward": Example(lambda: na.GatedFeedForward(D, 11, bias=True, rng=0), (draw(N, L, D),), {},
+                                {"...": (N, L), "d_hidden": 11}),
+    "LogSoftmax": Example(lambda: na.LogSoftmax(), (draw(N, L, 11),), {}, {"...": (N, L), "C": 11}),
+    "CrossEntropyLoss": Example(lambda: na.CrossEntropyLoss(ignore_index=2), (draw(N, L, 3), TARGET), {},
+                                {"...": (N, L), "C": 3}),
+    "CrossEntropyLoss, weighted": Example(
+        lambda: na.CrossEntropyLoss(class_weights=[0.5, 2, 1], label_smoothing=0.1, reduction="none"),
+        (draw(N, L, 3), TARGET), {}, {"...": (N, L), "C": 3}),
+    "MeanSquaredError": Example(lambda: na.MeanSquaredError(), (draw(N, L, D), draw(N, L, D, seed=1)), {},
+                                {"...": (N, L, D)}),
 }
 
 
-def each_example(*, floats=True):
-    """Names of the examples; with floats, without those layers that look up ids."""
-    return [name for name, example in EXAMPLES.items() if not (floats and example.make().integer_inputs)]
+FLOATS = [name for name, example in EXAMPLES.items() if any(array.dtype.kind == "f" for array in example.inputs)]

@@ -9,16 +9,27 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import numpy_attention as na
 
-from ..standard import EXAMPLES, as_tuple, draw, each_example, run
+from ..standard import EXAMPLES, FLOATS, as_tuple, draw, run
 
 ALL = EXAMPLES
-FLOATS = each_example()
+ANY_SHAPE = {"ReLU", "SiLU", "GELU", "Dropout"}             # each number on its own
+ANY_WIDTH = {"MergeHeads", "Softmax", "LogSoftmax", "SplitHeads", "CrossEntropyLoss"} | ANY_SHAPE
+
+
+def kind_of(name):
+    """The class in an example's name."""
+    return name.split(",")[0]
+
+
+def parts_of(layer):
+    """The layer and every layer inside it."""
+    return [layer, *(part for inner in layer.sublayers().values() for part in parts_of(inner))]
 
 
 def arrays_of(layer):
     """Every array of the last pass, with a name that says where it lies."""
     found = {}
-    for part in (layer, *layer.sublayers().values()):
+    for part in parts_of(layer):
         found.update({f"cache {key}": a for key, a in part.cache.items() if isinstance(a, np.ndarray)})
         found.update({f"grads {key}": a for key, a in part.grads.items()})
     return {key: array for key, array in found.items() if array.dtype.kind in "fc"}
@@ -38,10 +49,21 @@ def assert_same_pass(first, second, **tolerance):
 
 # ---- gradients
 
+class SameDraws:
+    """Stands in for a generator and always draws the same, so that measuring a slope measures one function."""
+
+    def random(self, shape):
+        return np.random.default_rng(5).random(shape)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_gradients_are_right(name):
     example = EXAMPLES[name]
-    na.check_gradients(example.layer(), *example.inputs, **example.options).assert_ok()
+    layer = example.layer()
+    for part in parts_of(layer):
+        if hasattr(part, "rng"):
+            part.rng = SameDraws()
+    na.check_gradients(layer, *example.inputs, **example.options).assert_ok()
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -58,7 +80,7 @@ def test_gradients_are_replaced_never_added_up(name):
 def test_there_is_one_gradient_for_each_array_given(name):
     example = EXAMPLES[name]
     _, grads, _ = run(example.layer(), example.inputs, example.options)
-    assert [grad.shape for grad in grads] == [array.shape for array in example.inputs]
+    assert [grad.shape for grad in grads] == [array.shape for array in example.inputs if array.dtype.kind == "f"]
 
 
 # ---- precisions
@@ -68,7 +90,7 @@ def test_there_is_one_gradient_for_each_array_given(name):
 def test_float32_stays_float32(name, params):
     # An array divided by np.sqrt(n) would be promoted; the caller's precision decides, not the parameters'.
     example = EXAMPLES[name]
-    layer, inputs = example.layer(dtype=params), [array.astype(np.float32) for array in example.inputs]
+    layer, inputs = example.layer(dtype=params), example.cast(np.float32)
     out, grads, _ = run(layer, inputs, example.options)
     found = {"out": out, **arrays_of(layer), **{f"returned {i}": grad for i, grad in enumerate(grads)}}
     assert {key: array.dtype.name for key, array in found.items()} == dict.fromkeys(found, "float32")
@@ -78,7 +100,7 @@ def test_float32_stays_float32(name, params):
 @pytest.mark.parametrize("name", FLOATS)
 def test_float16_is_computed_in_float32(name):
     example = EXAMPLES[name]
-    layer, inputs = example.layer(), [array.astype(np.float16) for array in example.inputs]
+    layer, inputs = example.layer(), example.cast(np.float16)
     out, grads, _ = run(layer, inputs, example.options)
     assert {array.dtype for array in (out, *grads)} == {np.dtype(np.float16)}
     assert {array.dtype for array in arrays_of(layer).values()} == {np.dtype(np.float32)}
@@ -90,9 +112,11 @@ def test_float16_is_computed_in_float32(name):
 def test_wider_numbers_keep_their_precision_and_agree(name, dtype):
     # Complex numbers carry the complex-step check; with an imaginary part of 0 they must give the real answer.
     example = EXAMPLES[name]
-    layer, inputs = example.layer(), [array.astype(dtype) for array in example.inputs]
+    layer, inputs = example.layer(), example.cast(dtype)
     out, grads, _ = run(layer, inputs, example.options)
-    assert {array.dtype for array in (out, *grads, *arrays_of(layer).values())} == {np.dtype(dtype)}
+    assert {array.dtype for array in (out, *grads)} == {np.dtype(dtype)}
+    # What does not depend on the inputs, such as a learned table, may stay real in the same precision.
+    assert {array.dtype for array in arrays_of(layer).values()} <= {np.dtype(dtype), out.real.dtype}
     expected = run(example.layer(), example.inputs, example.options)
     tolerance = 1e-4 if dtype == np.complex64 else 1e-11
     assert_allclose(out, expected[0], rtol=tolerance, atol=tolerance)
@@ -105,10 +129,11 @@ def test_wider_numbers_keep_their_precision_and_agree(name, dtype):
 def test_whole_numbers_count_as_float64(name, kind):
     # Computing in the integers' own precision would cut every weight to 0 or overflow.
     example = EXAMPLES[name]
-    whole = [np.abs(array * 2).astype(bool if kind is bool else int) for array in example.inputs]
-    given = [array.tolist() for array in whole] if kind == "list" else [array.astype(kind) for array in whole]
-    expected = run(example.layer(), [array.astype(float) for array in whole], example.options)
-    found = run(example.layer(), given, example.options)
+    step = bool if kind is bool else int
+    expected = run(example.layer(), example.cast(lambda array: np.abs(array * 2).astype(step).astype(float)),
+                   example.options)
+    given = example.cast(lambda array: np.abs(array * 2).astype(step if kind == "list" else kind))
+    found = run(example.layer(), [array.tolist() if kind == "list" else array for array in given], example.options)
     assert found[0].dtype == np.float64
     assert_same_pass(found, expected)
 
@@ -167,7 +192,7 @@ def test_changing_an_array_after_forward_does_not_change_backward(name):
     inputs, options = copy.deepcopy((example.inputs, example.options))
     layer = example.layer()
     out = layer(*inputs, **options)
-    for array in (*inputs, *(value for value in options.values() if isinstance(value, np.ndarray))):
+    for array in [*inputs, *(value for value in options.values() if isinstance(value, np.ndarray))]:
         array[...] = 0
     found = out, as_tuple(layer.backward(draw(*out.shape, seed=9))), layer.named_grads()
     assert_same_pass(found, run(example.layer(), example.inputs, example.options))
@@ -194,7 +219,7 @@ def test_the_cache_is_read_only(name):
     example = EXAMPLES[name]
     layer = example.layer()
     layer(*example.inputs, **example.options)
-    for part in (layer, *layer.sublayers().values()):
+    for part in parts_of(layer):
         for key, array in part.cache.items():
             if isinstance(array, np.ndarray) and array.size:
                 with pytest.raises(ValueError, match="read-only"):
@@ -242,10 +267,6 @@ def test_threads_may_use_different_layers():
 
 # ---- errors
 
-def first_input(layer):
-    return next(iter(layer.cache))
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_backward_wants_a_forward_first(name):
     layer = EXAMPLES[name].layer()
@@ -273,6 +294,8 @@ def test_an_upstream_gradient_of_the_wrong_kind(name, what):
     out, _, _ = run(layer, example.inputs, example.options)
     grads = dict(layer.grads)
     last = list(layer.cache)[-1]
+    if not out.shape and what not in ("an axis too many", "text", "ragged"):
+        return      # a loss takes a number, and nothing at all for 1
     with pytest.raises(error, match=rf"\bd{last}\b") as raised:
         layer.backward(make(out))
     if what.startswith(("one", "no", "an")):
@@ -288,28 +311,35 @@ BAD_INPUTS = {
     "objects": (np.array([[object()] * 2] * 2), TypeError),
     "dates": (np.zeros((2, 3, 8), "M8[s]"), TypeError),
     "a dictionary": ({"x": 1}, TypeError),
-    "a number": (1.0, ValueError),
-    "too wide": (np.zeros((2, 4, 1001)), ValueError),
+    "a number": (1.0, (TypeError, ValueError)),
+    "too wide": (np.zeros((2, 4, 1001)), (TypeError, ValueError)),
 }
 
 
-@pytest.mark.parametrize("what", BAD_INPUTS)
-@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize(("name", "what"), [
+    (name, what) for name in ALL for what in BAD_INPUTS
+    if not (what == "a number" and kind_of(name) in ANY_SHAPE | {"Embedding"})
+    and not (what == "too wide" and kind_of(name) in ANY_WIDTH)])
 def test_an_input_that_is_no_array_of_numbers(name, what):
     example, (bad, error) = EXAMPLES[name], BAD_INPUTS[what]
-    layer = example.layer()
-    if what == "too wide" and not layer.params and not layer.sublayers():
-        pytest.skip("takes any width")
     for place in range(len(example.inputs)):
-        if bad is None and place and type(layer) is na.MultiHeadAttention:
-            continue        # query and memory may be left out
+        if bad is None and place and kind_of(name) == "MultiHeadAttention":
+            continue        # key and value may be left out
         inputs = [*example.inputs]
         inputs[place] = bad
-        with pytest.raises(error) as raised:
-            layer(*inputs, **example.options)
-        assert " must " in str(raised.value)
-        if isinstance(bad, np.ndarray) and error is ValueError:
+        told = None if example.inputs[place].dtype.kind == "i" else " must "
+        with pytest.raises(error, match=told) as raised:
+            example.layer()(*inputs, **example.options)
+        if what == "too wide" and raised.type is ValueError:
             assert "1001" in str(raised.value)
+
+
+def assert_unchanged(layer, before):
+    for part, (cache, cached, grads, graded) in zip(parts_of(layer), before, strict=True):
+        assert part.cache is cache
+        assert part.grads is grads
+        assert all(part.cache[key] is array for key, array in cached.items())
+        assert all(part.grads[key] is array for key, array in graded.items())
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -317,18 +347,22 @@ def test_an_error_leaves_everything_as_it_was(name):
     example = EXAMPLES[name]
     layer = example.layer()
     expected = run(layer, example.inputs, example.options)
-    parts = [layer, *layer.sublayers().values()]
-    before = [(part.cache, dict(part.cache), part.grads, dict(part.grads)) for part in parts]
-    for bad in ("words", np.zeros((5, 4, 3, 2, 1001)), [[1], [2, 3]]):
+    before = [(part.cache, dict(part.cache), part.grads, dict(part.grads)) for part in parts_of(layer)]
+    for bad in ("words", [[1], [2, 3]]):
         with pytest.raises((TypeError, ValueError)):
-            layer(*example.inputs[:-1], bad, **{**example.options, "mask": np.ones((77, 78), bool)})
+            layer(*example.inputs[:-1], bad, **example.options)
     with pytest.raises(TypeError):
         layer(*example.inputs, no_such_option=1, **example.options)
-    for part, (cache, cached, grads, graded) in zip(parts, before, strict=True):
-        assert part.cache is cache
-        assert part.grads is grads
-        assert all(part.cache[key] is array for key, array in cached.items())
-        assert all(part.grads[key] is array for key, array in graded.items())
+    if "mask" in example.options:
+        with pytest.raises(ValueError, match="mask"):
+            layer(*example.inputs, mask=np.ones((77, 78), bool))
+    # The hardest moment for a composite is when some of its layers have run already.
+    for part in parts_of(layer)[1:]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(part, "forward", lambda *inputs, **options: 1 // 0)
+            with pytest.raises(ZeroDivisionError):
+                layer(*example.inputs, **example.options)
+    assert_unchanged(layer, before)
     again = as_tuple(layer.backward(draw(*expected[0].shape, seed=9)))
     assert_same_pass(expected, (expected[0], again, layer.named_grads()))
 

@@ -13,7 +13,10 @@ def stages(layer, which):
     """The layer's statement with the sublayers' own steps in their places."""
     found = []
     for stage in getattr(layer, which):
-        found += stages(getattr(layer, stage), which) if isinstance(stage, str) else [stage]
+        if not isinstance(stage, str):
+            found.append(stage)
+        elif getattr(layer, stage) is not None:     # a part that was asked for
+            found += stages(getattr(layer, stage), which)
     return found
 
 
@@ -77,7 +80,7 @@ def test_the_docstring_tells_the_statement(name):
     for stage in (*layer.FORWARD, *layer.BACKWARD):
         if not isinstance(stage, str):
             assert f"{stage.name} " in type(layer).__doc__
-            assert f"({stage.shape})" in type(layer).__doc__
+            assert not stage.shape or f"({stage.shape})" in type(layer).__doc__
             assert stage.en
             assert stage.zh
 
