@@ -1,0 +1,263 @@
+# %% [markdown]
+# # 01 · 手算注意力 · Attention by hand
+#
+# **目标**：用一支铅笔算完一层注意力，并说出每个矩阵的形状。
+#
+# **Goal**: compute one attention layer with a pencil, and name the shape of every matrix.
+#
+# 例句只有三个词元：**我 爱 AI**。一共 3 × 4 的数字，全程就用它们。
+#
+# The sentence has three tokens, **我 爱 AI** ("I love AI"). A few 3 × 4 tables of small numbers go all the way through.
+
+# %%
+import numpy as np
+import numpy_attention as na
+from numpy_attention import course
+from numpy_attention.walkthrough.text import step_text
+
+np.set_printoptions(precision=4, suppress=True)
+trace = na.worked_example("by-hand").trace(backward=False)
+
+# %% [markdown]
+# ## 三个角色 · Three roles
+#
+# 每个词元同时扮演三个角色。想象你在用搜索引擎：你输入的是**查询**，网页标题是**键**，网页内容是**值**。
+#
+# - **查询 query**，矩阵 Q 的一行：我在找什么？
+# - **键 key**，矩阵 K 的一行：别人凭什么找到我？
+# - **值 value**，矩阵 V 的一行：找到我以后，我交出什么？
+#
+# Every token plays three roles at once. Think of a search engine: what you type is the **query**, the titles are the
+# **keys**, the pages are the **values**. Q, K and V hold one row for each token.
+
+# %%
+for name in ("Q", "K", "V"):
+    print(step_text(trace, name), end="\n\n")
+
+# %% [markdown]
+# ## 第一步：谁和谁匹配？ · Step 1: who matches whom?
+#
+# 查询和键做**点积**：对应的数相乘，再加起来。点积越大，越匹配。
+#
+# A query and a key are compared by their **dot product**: multiply number by number, add up. Large means: a good match.
+#
+# 先别算，先猜：「我」的查询是 `1 0 1 0`，「我」的键是 `0 1 0 1`。它们的点积是多少？把猜测写在 `guess =` 后面。
+#
+# Predict first: 我's query is `1 0 1 0`, 我's key is `0 1 0 1`. What is their dot product? Write your guess behind `guess =`.
+
+# %%
+guess = None
+
+Q, K, V = (trace[name].value for name in ("Q", "K", "V"))
+course.predict("Q[我] · K[我]", guess, float(Q[0] @ K[0]))
+
+# %% [markdown]
+# 「我」完全不匹配自己：两行没有一个位置同时不为零。这个例子来自一份面试资料，那里印的是 `1`。印错了，本课最后会把错误全部找出来。
+#
+# 我 does not match itself at all: the two rows are never non-zero in the same place. The example comes from an interview
+# guide, which prints `1` here. That is a misprint; at the end of this lesson we find all of them.
+#
+# 九个点积一次算完，就是一次矩阵乘法 Q Kᵀ：
+#
+# All nine dot products at once are one matrix product, Q Kᵀ:
+
+# %%
+print(step_text(trace, "product"))
+
+# %% [markdown]
+# ## 第二步：缩小 · Step 2: scale
+#
+# 除以 √d_k。这里 d_k = 4（每行四个数），所以除以 2。为什么要除，第 04 课用实验回答。
+#
+# Divide by √d_k. Here d_k = 4 (four numbers in a row), so we divide by 2. Notebook 04 finds out why, by experiment.
+
+# %%
+print(step_text(trace, "scores"))
+
+# %% [markdown]
+# ## 第三步：分数变成份额 · Step 3: from scores to shares
+#
+# **softmax** 对每一行分别做：每个分数取指数，再除以这一行的总和。结果都是正数，每行加起来是 1。
+#
+# **Softmax** treats each row on its own: take the exponential of every score, divide by the row's total. All shares are
+# positive, and each row sums to 1.
+#
+# 「我」这一行，一步一步来：
+#
+# Row 我, step by step:
+
+# %%
+row = trace["scores"].value[0]
+print("scores      ", row)
+print("exp(scores) ", np.exp(row), " Σ", np.exp(row).sum().round(4))
+print("weights     ", np.exp(row) / np.exp(row).sum())
+
+# %% [markdown]
+# ### 练习一 · Exercise 1
+#
+# 轮到你：拿铅笔算出「**爱**」这一行的三个权重（可以用计算器），两三位小数就够。
+#
+# Your turn: compute the three weights of row **爱** with a pencil (a calculator is allowed). Two or three decimals will do.
+
+# %% tags=["exercise"]
+my_row = [..., ..., ...]
+
+course.check("one-row-by-hand", my_row)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>答案 · Solution</summary>
+#
+# 分数 scores: 2, 2, 4. 先减去最大值 4，结果不变 subtract the largest, nothing changes: −2, −2, 0.
+#
+# exp: 0.1353, 0.1353, 1. Σ 1.2707.
+#
+# ```python
+# my_row = [0.1065, 0.1065, 0.7870]
+# ```
+#
+# </details>
+
+# %% [markdown]
+# 和电脑算的比一比：
+#
+# Compare with the computer:
+
+# %%
+print(step_text(trace, "weights"))
+
+# %% [markdown]
+# ## 第四步：取回内容 · Step 4: gather the content
+#
+# 用这些份额去混合三个值，就是 weights V。我们的 V 是特意挑的：输出的前三列正好重复权重，一眼就能看出「谁的内容占多少」。
+#
+# Mix the three values in these shares: weights V. Our V was chosen on purpose: the first three columns of the output
+# repeat the weights, so you can see whose content arrived, and how much of it.
+
+# %%
+print(step_text(trace, "heads"))
+
+# %% [markdown]
+# ## 一张图 · The picture
+#
+# 从左到右就是公式 softmax(Q Kᵀ / √d_k) V。红框标出一个格子是怎么来的：一行查询，一列键，一个点积，一个份额。
+#
+# From left to right this is the formula softmax(Q Kᵀ / √d_k) V. The red frames show where one cell comes from: a row of
+# queries, a column of keys, one dot product, one share.
+
+# %%
+na.plot_walkthrough(trace, highlight=(0, 2), lang="both")
+
+# %% [markdown]
+# 看得懂这张图，就记住一句话：**Q 和 K 决定看谁，V 是看到的内容。**
+#
+# If you can read it, remember one sentence: **Q and K decide whom to look at; V is what is seen there.**
+
+# %% [markdown]
+# ### 练习二 · Exercise 2
+#
+# 把四步写成一个函数。它要对任何大小都成立，不只是 3 × 4。
+#
+# Write the four steps as one function. It has to work for any sizes, not for 3 × 4 only.
+#
+# | | shape |
+# |---|---|
+# | `Q` | (L, d_k) |
+# | `K` | (S, d_k) |
+# | `V` | (S, d_v) |
+# | `weights` | (L, S) |
+# | `heads` | (L, d_v) |
+
+# %% tags=["exercise"]
+def attention(Q, K, V):
+    scores = ...
+    weights = ...
+    heads = ...
+    return weights, heads
+
+
+course.check("attention-forward", attention)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>答案 · Solution</summary>
+#
+# ```python
+# def attention(Q, K, V):
+#     scores = Q @ K.T / np.sqrt(Q.shape[-1])
+#     shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+#     weights = shares / shares.sum(axis=-1, keepdims=True)
+#     heads = weights @ V
+#     return weights, heads
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## 意外 · A surprise
+#
+# 给「我」那一**行**分数统统加 1000，权重变多少？再换成给「我」那一**列**加 1000 呢？先猜：`"nothing"` 还是 `"everything"`？
+#
+# Add 1000 to a whole **row** of scores: how do the weights change? And if it is added to a **column** instead? Guess
+# `"nothing"` or `"everything"` for each.
+
+# %%
+guess_row = None
+guess_column = None
+
+softmax = na.Softmax()
+scores, weights = trace["scores"].value, trace["weights"].value
+row_up, column_up = scores.copy(), scores.copy()
+row_up[0] += 1000
+column_up[:, 0] += 1000
+row_change = np.abs(softmax(row_up) - weights).max()
+column_change = np.abs(softmax(column_up) - weights).max()
+print(course.predict("行 row", guess_row, f"nothing (largest change {row_change:.4f})" if row_change < 1e-9 else "?"))
+print(course.predict("列 column", guess_column, f"everything (largest change {column_change:.4f})"))
+print(softmax(column_up))
+
+# %% [markdown]
+# softmax 只看一行里的**差**。整行一起变，差不变，权重也不变；一列变了，每一行里的差都变了，所有查询都只看「我」。
+# 这也解释了程序里为什么总是先减去每行的最大值：答案不变，但 exp(1000) 不会溢出。
+#
+# Softmax sees only the **differences** within a row. Move the whole row and they stay; move a column and they change in
+# every row: now all queries look at 我 only. This is also why programs subtract each row's maximum first: the answer
+# stays, and exp(1000) cannot overflow.
+
+# %% [markdown]
+# ## 找错 · What the source printed
+#
+# 原文的数字里有五行是错的。程序把它们和正确答案并排列出来：
+#
+# Some rows of the source's numbers are wrong. Here they are, next to the right ones:
+
+# %%
+example = na.worked_example("by-hand")
+for mistake in example.corrections:
+    right = trace[mistake.step].value[trace.query_tokens.index(mistake.token)]
+    print(f"{mistake.step}, {mistake.token}: printed {mistake.printed}, right {tuple(right.round(4).tolist())}")
+    print(f"    {mistake.note_zh}\n    {mistake.note_en}")
+
+wrong_rows = len(example.corrections)
+print(f"\n{wrong_rows} rows are wrong; 错了 {wrong_rows} 行。")
+
+# %% [markdown]
+# 结论却没有变：每个词元最看重的都是 AI。**手算一遍，再让程序验证**，这就是整门课的方法。
+#
+# The reading survives: every token attends most to AI. **By hand first, then checked by a program** is the method of this
+# whole course.
+
+# %%
+most = [trace.key_tokens[j] for j in weights.argmax(axis=-1)]
+print(dict(zip(trace.query_tokens, most)))
+
+# %% [markdown]
+# ## 面试怎么说 · What to say in an interview
+#
+# 1. 注意力就是软查字典：用查询和每个键做点积，除以 √d_k，softmax 得到权重，再按权重把值加起来。
+# 2. 形状：Q 是 (L, d_k)，K 是 (S, d_k)，V 是 (S, d_v)；分数和权重是 (L, S)，输出是 (L, d_v)。
+# 3. 权重的每一行和为 1；softmax 只看行内的差，所以实现时先减去行最大值来防止溢出。
+#
+# 1. Attention is a soft dictionary look-up: dot products of the query with every key, divided by √d_k, softmax gives
+#    weights, and the values are added up in these weights.
+# 2. Shapes: Q is (L, d_k), K is (S, d_k), V is (S, d_v); scores and weights are (L, S), the output is (L, d_v).
+# 3. Each row of weights sums to 1. Softmax sees differences within a row only, so one subtracts the row's maximum to keep
+#    it from overflowing.

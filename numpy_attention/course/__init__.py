@@ -1,0 +1,13 @@
+"""The course: checks for the exercises of the notebooks.
+
+    from numpy_attention import course
+
+    course.check("softmax-backward", my_function)       what failed, at which cell, and a hint
+    course.predict("how many?", guess, measured)        your guess beside what was measured
+
+On the command line, `python -m numpy_attention course` lists the notebooks, starts a copy of your own, and grades it.
+"""
+from .asking import check, exercises, predict
+from .verdict import Verdict
+
+__all__ = ["Verdict", "check", "exercises", "predict"]

@@ -1,0 +1,125 @@
+"""Calling a learner's function: whatever it does, the notebook goes on and there is a sentence about it.
+
+The function runs in a thread of its own. When its time is up, an exception is planted in that thread, which ends a
+loop of Python code; the thread would not keep a notebook from closing either. This works in notebooks, in scripts and
+on every system, where a signal would not. What the function prints is kept apart, and its inputs are copies, so that
+one that writes to them can be told so.
+"""
+import contextlib
+import contextvars
+import copy
+import ctypes
+import io
+import threading
+import traceback
+import warnings
+
+import numpy as np
+
+from .words import Trouble, Words
+
+SECONDS = 5.0
+
+
+class _TimeIsUp(BaseException):
+    """Planted in a thread that takes too long; not an Exception, so that `except Exception` does not swallow it."""
+
+
+class Learner:
+    """A learner's function: call it as often as needed; `.printed` holds what it wrote to the screen."""
+
+    def __init__(self, function, arguments="", seconds=SECONDS):
+        self.function, self.arguments, self.seconds = function, arguments, seconds
+        self.name = getattr(function, "__name__", "your function")
+        self.printed = ""
+
+    def __call__(self, *inputs):
+        """The function's answer for copies of `inputs`.
+
+        Raises: Trouble, with a sentence for the learner, if it does not return or does what it should not.
+        """
+        given = [copy.deepcopy(x) for x in inputs]
+        for x in given:
+            if isinstance(x, np.ndarray):
+                x.flags.writeable = True
+        outcome = run(lambda: self.function(*given), self.seconds)
+        self.printed += outcome.pop("printed")
+        if "late" in outcome:
+            raise Trouble(f"{self.seconds:g} 秒后还没有返回结果，已停止。", f"{self.name} was still running after "
+                          f"{self.seconds:g} s and was stopped.",
+                          Words("有没有一个循环永远不结束？", "Is there a loop that never ends?"))
+        if "error" in outcome:
+            raise self._raised(outcome["error"], inputs)
+        for position, (before, after) in enumerate(zip(inputs, given, strict=True)):
+            if isinstance(before, np.ndarray) and not _same(before, after):
+                raise self._changed(position, before, after)
+        return outcome["value"]
+
+    def _raised(self, error, inputs):
+        where = ""
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(__file__)]
+        code = getattr(self.function, "__code__", None)
+        own = [f for f in frames if code and f.filename == code.co_filename and f.lineno >= code.co_firstlineno]
+        if own:
+            line = f": {own[-1].line}" if own[-1].line else ""
+            where = f" (line {own[-1].lineno - code.co_firstlineno + 1} of {self.name}{line})"
+        shapes = ", ".join(str(x.shape) if isinstance(x, np.ndarray) else repr(x)[:40] for x in inputs)
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        return Trouble(f"运行时出错：{said}{where}。输入的形状：{shapes}。",
+                       f"{self.name} raised {said}{where}. Shapes of the inputs: {shapes}.", _hint_for(error))
+
+    def _changed(self, position, before, after):
+        names = [name.strip() for name in self.arguments.split(",")]
+        name = names[position] if position < len(names) and names[position] else f"#{position}"
+        place = ""
+        if before.shape == after.shape:
+            different = np.argwhere(~((before == after) | ((before != before) & (after != after))))
+            place = f"[{', '.join(str(int(i)) for i in different[0])}]" if len(different) else ""
+        return Trouble(f"你的函数改动了输入 {name}{place}。", f"{self.name} changed its input {name}{place}.",
+                       Words("别人还要用这个数组：先 copy()，或写成 x = x + y 而不是 x += y。",
+                             "Others still need that array: work on a .copy(), or write x = x + y instead of x += y."))
+
+
+def run(function, seconds):
+    """Run `function()` in a thread: {"value": ...}, {"error": ...} or {"late": True}, with what it "printed"."""
+    outcome, screen = {}, io.StringIO()
+
+    def work():
+        try:
+            with np.errstate(all="ignore"):
+                outcome["value"] = function()
+        except _TimeIsUp:
+            pass
+        except BaseException as error:      # SystemExit too: a learner's exit() must not end the lesson
+            outcome["error"] = error
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(work,), daemon=True)
+    with contextlib.redirect_stdout(screen), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        thread.start()
+        thread.join(seconds)
+        if thread.is_alive():
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_TimeIsUp))
+            thread.join(0.5)
+            outcome = {"late": True}
+    return {**outcome, "printed": screen.getvalue()}
+
+
+def _same(before, after):
+    return before.shape == after.shape and before.dtype == after.dtype and np.array_equal(
+        before, after, equal_nan=before.dtype.kind in "fc")
+
+
+def _hint_for(error):
+    text = str(error)
+    if isinstance(error, NameError):
+        return Words("这个名字没有定义：拼写对吗？", "That name is not defined: is it spelled right?")
+    if isinstance(error, TypeError) and "positional argument" in text:
+        return Words("参数的个数要和题目里的一样。", "Keep the arguments that the exercise gave it.")
+    if "matmul" in text or "broadcast" in text or "reshape" in text:
+        return Words("把每个数组的 shape 写在旁边：哪一个需要转置？",
+                     "Write every array's shape next to it: which one needs a transpose?")
+    if isinstance(error, NotImplementedError):
+        return Words("这里还留着空：把它补上。", "The hole is still there: fill it in.")
+    return None

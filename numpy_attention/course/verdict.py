@@ -1,0 +1,58 @@
+"""What a check says: one line a stage, then a hint."""
+from .words import Words
+
+LONGEST_PRINT = 60
+
+
+class Verdict:
+    """The result of course.check: `.ok`, `.results`, and as text what failed, at which cell, and a hint.
+
+    >>> from numpy_attention import course
+    >>> course.check("one-row-by-hand", [0.11, 0.11, 0.79]).ok
+    True
+    """
+
+    def __init__(self, name, results, stages=None, printed=""):
+        self.name = name
+        self.results = [(title, finding) for title, finding in results]
+        self.stages = stages or len(self.results)
+        self.printed = printed
+
+    @property
+    def ok(self):
+        """True if every stage was passed."""
+        return self.passed == self.stages
+
+    @property
+    def passed(self):
+        """How many stages were passed."""
+        return sum(finding is None for _, finding in self.results)
+
+    @property
+    def hint(self):
+        """The first hint, as Words; None if there is none."""
+        return next((finding.hint for _, finding in self.results if finding and finding.hint), None)
+
+    def __bool__(self):
+        return self.ok
+
+    def __str__(self):
+        state = Words("对了！", "right!") if self.ok else Words("还没对", "not yet")
+        lines = [f"{'✓' if self.ok else '✗'} {self.name}: {state} ({self.passed}/{self.stages})"]
+        first = next((finding for _, finding in self.results if finding), None)
+        for title, finding in self.results:
+            lines.append(f"  {'✗' if finding else '✓'} {title}")
+            if finding and finding is first:        # the others often follow from it
+                lines += [f"      {text}" for text in finding.what]
+        skipped = self.stages - len(self.results)
+        if skipped:
+            lines.append(f"  · 后面 {skipped} 项还没有测 {skipped} more not tried yet")
+        if self.hint:
+            lines += [f"  提示：{self.hint.zh}", f"  Hint: {self.hint.en}"]
+        if self.printed.strip():
+            line, *more = self.printed.strip().splitlines()
+            line = line[:LONGEST_PRINT] + ("…" if more or len(line) > LONGEST_PRINT else "")
+            lines.append(f"  你的函数打印了 your function printed: {line} (不影响结果 this does no harm)")
+        return "\n".join(lines)
+
+    __repr__ = __str__
