@@ -2,6 +2,7 @@
 import numpy as np
 
 import numpy_attention as na
+from numpy_attention.layers.rotary import turn
 
 from .reference import adapter
 
@@ -23,26 +24,23 @@ def attention(case):
         K = np.concatenate([given["past_key"], K], axis=2)
         V = np.concatenate([given["past_value"], V], axis=2)
     mask, bias = _mask_and_bias(case, Q.shape, K.shape)
-    attention = na.ScaledDotProductAttention(**{name: attrs[name] for name in ("scale", "softcap") if attrs.get(name)})
-    options = {} if bias is None else {"bias": bias}
-    heads = attention(Q, K, V, mask=mask, **options)
+    attention = na.ScaledDotProductAttention(scale=attrs.get("scale"), softcap=attrs.get("softcap") or None)
+    heads = attention(Q, K, V, mask=mask, bias=bias)
     ours = {"Y": na.MergeHeads()(heads) if given["Q"].ndim == 3 else heads}
     if "present_key" in case.outputs:
         ours.update(present_key=K, present_value=V)
     if "qk_matmul_output" in case.outputs:
-        ours["qk_matmul_output"] = _stage(attention, attrs.get("qk_matmul_output_mode", 0), mask, bias)
+        ours["qk_matmul_output"] = _stage(attention.cache, attrs.get("qk_matmul_output_mode", 0))
     return ours
 
 
-def _stage(attention, mode, mask, bias):
+def _stage(cache, mode):
     """ONNX's fourth output: 0 scaled scores, 1 after softcap, 2 after bias and mask, 3 weights."""
-    if mode == 3:
-        return attention.weights
-    scores = attention.cache["scores"] if mode == 0 else attention.cache.get("capped", attention.cache["scores"])
-    if mode == 2:
-        scores = scores + (0 if bias is None else bias)
-        scores = scores if mask is None else np.where(mask, scores, -np.inf)
-    return scores
+    scores = cache["scores"]
+    capped = cache.get("capped", scores)
+    biased = cache.get("biased", capped)
+    hidden = biased if cache.get("mask") is None else np.where(cache["mask"], biased, -np.inf)
+    return (scores, capped, hidden, cache["weights"])[mode]
 
 
 def _mask_and_bias(case, query_shape, key_shape):
@@ -98,3 +96,16 @@ def _norm(case, make, names):
     layer.params.update({ours: case.inputs[theirs] for ours, theirs in names.items()})
     layer(x)
     return layer
+
+
+@adapter("onnx", "RotaryEmbedding")
+def rotary_embedding(case):
+    # ONNX hands in tables of any numbers, not angles; what turns the pairs is the same.
+    attrs, given = case.attrs, case.inputs
+    x = given["X"]
+    if x.ndim == 3:
+        x = na.SplitHeads(attrs["num_heads"])(x)
+    cos, sin = ((given[name][given["position_ids"]] if "position_ids" in given else given[name])[:, None]
+                for name in ("cos_cache", "sin_cache"))
+    out = turn(x, cos, sin, interleaved=bool(attrs.get("interleaved")))
+    return {"Y": na.MergeHeads()(out) if given["X"].ndim == 3 else out}

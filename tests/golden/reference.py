@@ -14,29 +14,9 @@ ADAPTERS = {}
 
 # (source, operator, tag or None for all of it) -> what is missing. Delete a line to switch its cases on.
 NOT_BUILT = {
-    ("torch", "MultiheadAttention", "attn_mask_float_2d"): "additive bias",
-    ("torch", "MultiheadAttention", "attn_mask_float_3d"): "additive bias",
-    ("torch", "MultiheadAttention", "kpm_float"): "additive bias",
-    ("torch", "MultiheadAttention", "bias_kv"): "learned extra key and value",
-    ("torch", "MultiheadAttention", "zero_attn"): "extra zero key and value",
-    ("torch", "SDPA", "mask_float"): "additive bias",
-    ("torch", "SDPA", "scale"): "scale",
-    ("torch", "SDPA", "gqa"): "grouped heads",
-    ("torch", "SDPA", "mqa"): "grouped heads",
-    ("torch", "AttentionVariant", "softcap"): "softcap",
-    ("torch", "AttentionVariant", "gqa"): "grouped heads",
-    ("torch", "AttentionVariant", "alibi"): "additive bias",
-    ("torch", "RoPE", None): "rotary positions",
-    ("torch", "RoPEAttention", None): "rotary positions",
     ("torch", "TransformerEncoderLayer", None): "encoder layers",
     ("torch", "TransformerEncoder", None): "encoder layers",
     ("torch", "TransformerDecoderLayer", None): "decoder layers",
-    ("onnx", "Attention", "scaled"): "scale",
-    ("onnx", "Attention", "softcap"): "softcap",
-    ("onnx", "Attention", "gqa"): "grouped heads",
-    ("onnx", "Attention", "mqa"): "grouped heads",
-    ("onnx", "Attention", "mask_float"): "additive bias",
-    ("onnx", "RotaryEmbedding", None): "rotary positions",
 }
 
 

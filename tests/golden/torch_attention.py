@@ -7,13 +7,17 @@ from .reference import adapter
 from .torch_layers import set_linear
 
 PROJECTIONS = ("query_proj", "key_proj", "value_proj")
+EXTRA = {"extra_key": "bias_k", "extra_value": "bias_v"}
 
 
 @adapter("torch", "MultiheadAttention")
 def multihead_attention(case):
     attrs, given = case.attrs, case.inputs
-    mha = na.MultiHeadAttention(attrs["embed_dim"], attrs["num_heads"], kdim=attrs["kdim"], vdim=attrs["vdim"],
-                                bias=attrs["bias"])
+    D, H = attrs["embed_dim"], attrs["num_heads"]
+    extra = attrs["add_bias_kv"] or attrs["add_zero_attn"]
+    attention = na.ExtraKeyAttention(H, D // H, D // H, learned=attrs["add_bias_kv"],
+                                     zero=attrs["add_zero_attn"]) if extra else None
+    mha = na.MultiHeadAttention(D, H, kdim=attrs["kdim"], vdim=attrs["vdim"], bias=attrs["bias"], attention=attention)
     set_attention(mha, given)
     swap = attrs["batched"] and not attrs["batch_first"]
     arrays = [given[name] for name in ("query", "key", "value") if name in given]
@@ -43,6 +47,9 @@ def set_attention(mha, state, prefix=""):
         layer = getattr(mha, name)
         set_linear(layer, weight, bias if "b" in layer.params else None)
     set_linear(mha.output_proj, state[f"{prefix}out_proj.weight"], state.get(f"{prefix}out_proj.bias"))
+    for ours, theirs in EXTRA.items():
+        if theirs in state:     # (1, 1, H·d) -> (H, 1, d)
+            mha.attention.params[ours] = state[theirs].reshape(mha.split.num_heads, 1, -1).copy()
 
 
 def attention_grads(mha, state, prefix=""):
@@ -54,6 +61,8 @@ def attention_grads(mha, state, prefix=""):
         found["in_proj_weight"] = np.concatenate([grads["W"].T for grads in projections])
     if f"{prefix}in_proj_bias" in state:
         found["in_proj_bias"] = np.concatenate([grads["b"] for grads in projections])
+    found.update({theirs: mha.attention.grads[ours].reshape(1, 1, -1) for ours, theirs in EXTRA.items()
+                  if theirs in state})
     return {f"grad_{prefix}{name}": grad for name, grad in found.items() if f"{prefix}{name}" in state}
 
 
@@ -86,8 +95,7 @@ def scaled_dot_product_attention(case):
         options["mask"] = na.causal_mask(L, S, offset=S - L if attrs["causal_lower_right"] else 0)
     if (mask := given.get("attn_mask")) is not None:
         options["mask" if mask.dtype == bool else "bias"] = mask
-    setup = {} if attrs["scale"] is None else {"scale": attrs["scale"]}
-    attention = na.ScaledDotProductAttention(**setup)
+    attention = na.ScaledDotProductAttention(scale=attrs["scale"])
     ours = _attend(case, attention, options)
     if "grad_attn_mask" in case.outputs:
         ours["grad_attn_mask"] = attention.grads["bias"]
@@ -104,12 +112,31 @@ def attention_variant(case):
     if attrs["window"]:
         left, right = (None if reach == -1 else reach for reach in attrs["window"])
         options["mask"] = na.window_mask(L, S, left=left, right=right, offset=offset) & options.get("mask", True)
-    setup = {} if attrs["softcap"] is None else {"softcap": attrs["softcap"]}
-    return _attend(case, na.ScaledDotProductAttention(**setup), options)
+    if attrs["alibi"]:
+        H = given["query"].shape[1]
+        np.testing.assert_allclose(na.alibi_slopes(H), given["alibi_slopes"], rtol=1e-15)
+        options["bias"] = na.alibi_bias(H, L, S, offset=offset)
+    return _attend(case, na.ScaledDotProductAttention(softcap=attrs["softcap"]), options)
 
 
 def _attend(case, attention, options):
     ours = {"out": attention(*(case.inputs[name] for name in ("query", "key", "value")), **options),
             "attn": attention.weights}
+    if "attn" not in case.outputs:
+        del ours["attn"]
     grads = attention.backward(case.inputs["grad_out"])
     return {**ours, **{f"grad_{name}": grad for name, grad in zip(("query", "key", "value"), grads, strict=True)}}
+
+
+@adapter("torch", "RoPE")
+def rope(case):
+    rotary = na.Rotary(case.attrs["rotary_dim"], base=case.attrs["base"], interleaved=case.attrs["interleaved"])
+    return {"out": rotary(case.inputs["input"], positions=case.inputs["positions"]),
+            "grad_input": rotary.backward(case.inputs["grad_out"])}
+
+
+@adapter("torch", "RoPEAttention")
+def rope_attention(case):
+    *_, L, d_k = case.inputs["query"].shape
+    attention = na.RotaryAttention(d_k, base=case.attrs["base"], interleaved=case.attrs["interleaved"])
+    return _attend(case, attention, {"mask": na.causal_mask(L)} if case.attrs["is_causal"] else {})
