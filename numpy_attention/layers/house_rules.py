@@ -24,6 +24,7 @@ def with_forward_rules(forward):
     optional = {p.name for p in places if p.default is None}
 
     @functools.wraps(forward)
+    @np.errstate(all="ignore")      # an exp that underflows to 0 is as meant; NaN and inf show themselves
     def checked(self, *inputs, **options):
         if getattr(_running, "outer", None) is not None:
             out = forward(self, *inputs, **options)
@@ -43,8 +44,7 @@ def with_forward_rules(forward):
         before = [(layer, layer.cache) for layer in _all_layers(self)]
         _running.outer = self
         try:
-            with np.errstate(all="ignore"):     # an exp that underflows to 0 is as meant; NaN and inf show themselves
-                out = forward(self, **given, **options)
+            out = forward(self, **given, **options)
         except BaseException:
             for layer, cache in before:
                 layer.cache = cache
@@ -60,6 +60,7 @@ def with_forward_rules(forward):
 
 def with_backward_rules(backward):
     @functools.wraps(backward)
+    @np.errstate(all="ignore")
     def checked(self, dout=None):
         inside = getattr(_running, "outer", None) is not None
         if inside and dout is not None:
@@ -80,8 +81,7 @@ def with_backward_rules(backward):
             raise ValueError(f"d{name} must have the shape of {name}, {out.shape}; got {dout.shape}")
         _running.outer = self
         try:
-            with np.errstate(all="ignore"):
-                found = backward(self, _owned(dout, dout.dtype if dout.dtype.kind == "c" else out.dtype))
+            found = backward(self, _owned(dout, dout.dtype if dout.dtype.kind == "c" else out.dtype))
         finally:
             _running.outer = None
         if not self._half:
