@@ -1,0 +1,79 @@
+"""The `course` command: list the lessons, start a copy of one's own, grade it.
+
+`configure(parser)` gives an argparse parser its sub-commands; each sets `run`, which takes the parsed arguments,
+prints, and returns the exit status: 0 done, 1 an exercise is not right yet, 2 wrong usage.
+"""
+import sys
+from pathlib import Path
+
+from ..walkthrough.text import wrap
+
+DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
+
+
+def configure(parser):
+    """Add list, start and grade to `parser`; without any of them, the lessons are listed."""
+    parser.set_defaults(run=show_list)
+    commands = parser.add_subparsers(metavar="list | start | grade", parser_class=type(parser))
+    show = commands.add_parser("list", help="the lessons, what each teaches, and how long it takes")
+    show.set_defaults(run=show_list)
+    start = commands.add_parser("start", help="copy the lessons, without solutions, to a folder of your own")
+    start.add_argument("folder", metavar="DIR", help="where to; what lies there already is never overwritten")
+    start.add_argument("numbers", metavar="NUMBER", nargs="*", help="only these lessons, such as 01 07")
+    start.set_defaults(run=start_folder)
+    grade = commands.add_parser("grade", help="run all checks of the lessons in a folder")
+    grade.add_argument("folder", metavar="DIR", help="a folder that `course start` has filled")
+    grade.add_argument("--junit", metavar="FILE", help="also write the result as JUnit XML")
+    grade.add_argument("--seconds", type=float, default=120, help="time limit for one notebook (%(default)g)")
+    grade.set_defaults(run=grade_folder)
+
+
+def show_list(arguments=None):
+    """Print the lessons: number, title, minutes, what one can do afterwards, the exercises."""
+    from .asking import exercises
+    from .lessons import lessons
+    try:
+        known = lessons()
+    except FileNotFoundError as error:
+        return _wrong(error)
+    for lesson in known:
+        times = f"  ({lesson.minutes} min, {lesson.seconds} s to run)" if lesson.minutes else ""
+        print(f"{lesson.number}  {lesson.title}{times}")
+        for goal in lesson.goal:
+            print("\n".join(wrap(goal, indent=4)))
+        names = ", ".join(e.name for e in exercises().values() if e.notebook == lesson.number)
+        print("\n".join(wrap(f"exercises: {names}", indent=4)), end="\n\n" if names else "\n")
+    print("python -m numpy_attention course start DIR    copies them to a folder of your own")
+    return DONE
+
+
+def start_folder(arguments):
+    """Copy the learner's versions and say what was written and what was left alone."""
+    from .lessons import start
+    try:
+        done = start(arguments.folder, arguments.numbers)
+    except (ValueError, OSError) as error:
+        return _wrong(error)
+    for path, written in done:
+        print(f"{'new ' if written else 'kept'}  {path}")
+    print(f"\nOpen them with: jupyter lab {arguments.folder}\n"
+          f"Then: python -m numpy_attention course grade {arguments.folder}")
+    return DONE
+
+
+def grade_folder(arguments):
+    """Run all checks, print the table, write JUnit XML if asked for."""
+    from .grading import grade, junit, table
+    try:
+        grades = grade(arguments.folder, arguments.seconds)
+        if arguments.junit:
+            Path(arguments.junit).write_text(junit(grades), encoding="utf-8")
+    except (ValueError, OSError) as error:
+        return _wrong(error)
+    print(table(grades))
+    return DONE if all(g.state == "right" for g in grades) else NOT_YET
+
+
+def _wrong(error):
+    print(f"python -m numpy_attention course: {error}", file=sys.stderr)
+    return USAGE_ERROR
