@@ -33,6 +33,10 @@ from .layers.rms_norm import RMSNorm
 from .layers.rotary import Rotary, RotaryAttention
 from .layers.soft_cap import SoftCap
 from .layers.softmax import Softmax
+from .layers.transformer_decoder import TransformerDecoder
+from .layers.transformer_decoder_layer import TransformerDecoderLayer
+from .layers.transformer_encoder import TransformerEncoder
+from .layers.transformer_encoder_layer import TransformerEncoderLayer
 from .masks import causal_mask, padding_mask, window_mask
 from .training import SGD, Adam, AdamW, clip_grad_norm, warmup_cosine, warmup_inverse_sqrt
 from .walkthrough import Step, Trace, trace, worked_example
@@ -72,6 +76,10 @@ __all__ = [
     "SplitHeads",
     "Step",
     "Trace",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "alibi_bias",
     "alibi_slopes",
     "causal_mask",
