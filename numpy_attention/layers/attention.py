@@ -128,12 +128,13 @@ class ScaledDotProductAttention(Layer):
         dweights = ddropped if self.dropout is None else self.dropout.backward(ddropped)
         # 2. Through the softmax, row by row.
         dbiased = self.softmax.backward(dweights)           # (N,H,L,S)
-        dscores = dbiased if self.soft_cap is None else self.soft_cap.backward(dbiased)
+        dscores = dbiased if self.soft_cap is None else np.where(dbiased == 0, 0, self.soft_cap.backward(dbiased))
         # 1. scores = Q Kᵀ / √d_k: again each factor gets the gradient times the other.
         dQ = gather(dscores, repeat(K, group), mask) * scale                # (N,H,L,S) (N,H,S,d_k) -> (N,H,L,d_k)
         dK = add_group(gather(dscores.mT, Q, mask) * scale, group)          # (N,H,S,L) (N,H,L,d_k) -> (N,H,S,d_k)
         steps = {"heads": dheads, "V": dV, "dropped": ddropped, "weights": dweights, "biased": dbiased,
-                 "capped": dbiased, "bias": None if bias is None else sum_like(dbiased, bias), "scores": dscores, "Q": dQ, "K": dK}
+                 "capped": dbiased, "bias": None if bias is None else sum_like(dbiased, bias), "scores": dscores,
+                 "Q": dQ, "K": dK}
         self.grads = {name: gradient for name, gradient in steps.items() if name in self.cache}
         return dQ, dK, dV
 

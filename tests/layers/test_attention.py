@@ -12,9 +12,9 @@ from ..standard import MASK, QKV, H, L, N, S, d_k, d_v, draw, run
 DHEADS = draw(N, H, L, d_v, seed=5)
 
 
-def attend(Q, K, V, dheads=DHEADS, **options):
+def attend(Q, K, V, dheads=DHEADS, settings=None, **options):
     """heads, weights and the three gradients."""
-    attention = na.ScaledDotProductAttention()
+    attention = na.ScaledDotProductAttention(**settings or {})
     heads = attention(Q, K, V, **options)
     return heads, attention.weights, *attention.backward(dheads)
 
@@ -105,16 +105,19 @@ def test_hidden_cells_are_exactly_zero_forward_and_backward():
 
 @pytest.mark.parametrize("content", [np.nan, np.inf, -np.inf, 1e200])
 @pytest.mark.parametrize("where", ["key", "value", "both"])
-def test_what_a_hidden_key_or_value_holds_changes_nothing(where, content):
+@pytest.mark.parametrize("settings", [{}, {"softcap": 1.5}, {"scale": 0.0}, {"scale": -2.0}], ids=str)
+@pytest.mark.parametrize("how", ["mask", "bias"])
+def test_what_a_hidden_key_or_value_holds_changes_nothing(where, content, settings, how):
     mask = MASK.copy()
     mask[..., 3] = False
-    expected = attend(*QKV, mask=mask)
+    options = {"mask": mask} if how == "mask" else {"bias": np.where(mask, 0.5, -np.inf)}
+    expected = attend(*QKV, settings=settings, **options)
     Q, K, V = (array.copy() for array in QKV)
     if where != "value":
         K[:, :, 3] = content
     if where != "key":
         V[:, :, 3, ::2] = content
-    found = attend(Q, K, V, mask=mask)
+    found = attend(Q, K, V, settings=settings, **options)
     assert_same(found, expected)
     assert not found[3][:, :, 3].any()
     assert not found[4][:, :, 3].any()

@@ -24,7 +24,7 @@ LAYOUTS = st.sampled_from([
 
 
 class Drawn:
-    """A layer, its inputs in some memory layout, a mask of some rank or none, and an upstream gradient."""
+    """A layer, its inputs in some memory layout, a mask and a bias of some rank or none, and an upstream gradient."""
 
     def __init__(self, draw, layer, shapes, out_shape, rank4, dtype):
         rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -33,11 +33,16 @@ class Drawn:
         self.inputs = [(size * rng.standard_normal(shape)).astype(dtype) for shape in shapes]
         self.dout = rng.standard_normal(out_shape).astype(dtype)
         self.layouts = [draw(LAYOUTS) for _ in shapes]
-        self.mask = self._mask(draw)
-        self.full = np.broadcast_to(True if self.mask is None else
-                                    self.mask[:, None] if self.mask.ndim == 3 else self.mask, rank4)
+        self.mask, self.bias = self._pattern(draw), self._pattern(draw)
+        self.full = np.ones(rank4, bool)
+        for pattern in (self.mask, self.bias):
+            if pattern is not None:
+                self.full &= pattern[:, None] if pattern.ndim == 3 else pattern
+        if self.bias is not None:       # a bias of -inf hides as surely as a mask does
+            self.bias = np.where(self.bias, rng.standard_normal(self.bias.shape), -np.inf).astype(dtype)
+        self.options = {"mask": self.mask, "bias": self.bias}
 
-    def _mask(self, draw):
+    def _pattern(self, draw):
         N, H, L, S = self.rank4
         shape = draw(st.sampled_from([None, (L, S), (N, L, S), (N, H, L, S), (N, 1, 1, S), (1, H, L, 1), (1, S)]))
         share = draw(st.sampled_from([0.0, 0.3, 0.7, 1.0]))
@@ -45,7 +50,7 @@ class Drawn:
 
     def run(self, inputs=None, dout=None):
         """out, weights, the gradients of the inputs, and those of the parameters."""
-        out = self.layer(*(self.inputs if inputs is None else inputs), mask=self.mask)
+        out = self.layer(*(self.inputs if inputs is None else inputs), **self.options)
         grads = self.layer.backward(self.dout if dout is None else dout)
         return [out, self.layer.weights, *grads, *self.layer.named_grads().values()]
 
@@ -55,19 +60,24 @@ SIZE = st.integers(0, 4)
 DTYPES = st.sampled_from([np.float64, np.float32])
 
 
+def settings_of(draw):
+    return {"scale": draw(st.sampled_from([None, 0.0, 0.7])), "softcap": draw(st.sampled_from([None, None, 1.5]))}
+
+
 @st.composite
 def attention(draw, sizes=SIZE, dtypes=DTYPES):
-    (N, L, S), (H, d_k, d_v) = [draw(sizes) for _ in range(3)], [draw(DIM) for _ in range(3)]
-    return Drawn(draw, na.ScaledDotProductAttention(), [(N, H, L, d_k), (N, H, S, d_k), (N, H, S, d_v)],
-                 (N, H, L, d_v), (N, H, L, S), draw(dtypes))
+    (N, L, S), (H, times, d_k, d_v) = [draw(sizes) for _ in range(3)], [draw(DIM) for _ in range(4)]
+    layer = na.ScaledDotProductAttention(**settings_of(draw))
+    return Drawn(draw, layer, [(N, H * times, L, d_k), (N, H, S, d_k), (N, H, S, d_v)],
+                 (N, H * times, L, d_v), (N, H * times, L, S), draw(dtypes))
 
 
 @st.composite
 def multi_head(draw, sizes=SIZE, dtypes=DTYPES):
-    (N, L, S), (H, d_k, d_v, D) = [draw(sizes) for _ in range(3)], [draw(DIM) for _ in range(4)]
-    dtype = draw(dtypes)
-    mha = randomise(na.MultiHeadAttention(D, H, d_k=d_k, d_v=d_v, rng=0), dtype=dtype)
-    return Drawn(draw, mha, [(N, L, D), (N, S, D)], (N, L, D), (N, H, L, S), dtype)
+    (N, L, S), (H, times, d_k, d_v, D) = [draw(sizes) for _ in range(3)], [draw(DIM) for _ in range(5)]
+    dtype, core = draw(dtypes), na.ScaledDotProductAttention(**settings_of(draw))
+    mha = na.MultiHeadAttention(D, H * times, num_kv_heads=H, d_k=d_k, d_v=d_v, rng=0, attention=core)
+    return Drawn(draw, randomise(mha, dtype=dtype), [(N, L, D), (N, S, D)], (N, L, D), (N, H * times, L, S), dtype)
 
 
 def assert_close(mine, theirs):
@@ -102,6 +112,7 @@ def test_hidden_cells_are_exactly_zero_forward_and_backward(drawn):
 def test_everything_is_finite_and_keeps_its_precision(drawn):
     found = drawn.run()
     assert all(np.isfinite(array).all() for array in found)
+    assert drawn.bias is None or np.isfinite(drawn.layer.grads["bias"]).all()
     assert {array.dtype for array in (*found, *drawn.layer.cache.values(), *drawn.layer.grads.values())
             if isinstance(array, np.ndarray) and array.dtype.kind == "f"} == {drawn.dout.dtype}
 
@@ -127,6 +138,7 @@ def test_a_query_that_sees_nothing_gets_no_gradient(drawn):
     found = drawn.run()
     blind = ~drawn.full.any(axis=-1)            # (N, H, L)
     blind = blind if found[2].ndim == 4 else blind.all(axis=1)
+    assert drawn.bias is None or not drawn.layer.grads["bias"][np.isneginf(drawn.bias)].any()
     assert not found[2][blind].any()
 
 
@@ -136,10 +148,9 @@ def test_items_of_a_batch_are_independent(drawn):
     expected = drawn.run()
     per_item = 2 + len(drawn.inputs)
     for n in range(drawn.rank4[0]):
-        one = drawn.mask
-        if one is not None and one.ndim > 2 and one.shape[0] > 1:
-            one = one[n:n + 1]
-        out = drawn.layer(*(array[n:n + 1] for array in drawn.inputs), mask=one)
+        options = {name: array[n:n + 1] if array is not None and array.ndim > 2 and array.shape[0] > 1 else array
+                   for name, array in drawn.options.items()}
+        out = drawn.layer(*(array[n:n + 1] for array in drawn.inputs), **options)
         found = [out, drawn.layer.weights, *drawn.layer.backward(drawn.dout[n:n + 1])]
         for mine, theirs in zip(found, expected[:per_item], strict=True):
             assert_close(mine[0], theirs[n])
@@ -150,21 +161,19 @@ def test_items_of_a_batch_are_independent(drawn):
 def test_memory_layouts_do_not_matter_and_arrays_stay_untouched(drawn):
     expected = drawn.run()
     given_ = [change(array) for change, array in zip(drawn.layouts, drawn.inputs, strict=True)]
-    copies = [array.copy() for array in (*given_, drawn.dout)]
-    mask = None if drawn.mask is None else drawn.mask.copy()
+    others = [drawn.dout, *(array for array in drawn.options.values() if array is not None)]
+    copies = [array.copy() for array in (*given_, *others)]
     for mine, theirs in zip(drawn.run(given_), expected, strict=True):
         assert_close(mine, theirs)
-    for array, copy in zip((*given_, drawn.dout), copies, strict=True):
+    for array, copy in zip((*given_, *others), copies, strict=True):
         assert_array_equal(array, copy)
-    if mask is not None:
-        assert_array_equal(drawn.mask, mask)
 
 
 @settings(seeded, max_examples=15)
 @given(st.one_of(attention(sizes=st.integers(0, 3), dtypes=st.just(np.float64)),
                  multi_head(sizes=st.integers(0, 3), dtypes=st.just(np.float64))))
 def test_gradients_are_right(drawn):
-    na.check_gradients(drawn.layer, *drawn.inputs, mask=drawn.mask).assert_ok()
+    na.check_gradients(drawn.layer, *drawn.inputs, **drawn.options).assert_ok()
 
 
 @seeded

@@ -6,7 +6,7 @@ import pytest
 
 import numpy_attention as na
 
-from ..standard import EXAMPLES, run
+from ..standard import EXAMPLES, OPEN, run
 
 
 def stages(layer, which):
@@ -24,8 +24,14 @@ def kind(name):
     return name.split(",")[0]
 
 
+def skip_if_open(name):
+    if ("shapes", name) in OPEN:
+        pytest.skip(OPEN["shapes", name])
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_forward_shapes_and_order(name):
+    skip_if_open(name)
     example = EXAMPLES[name]
     layer = example.layer()
     run(layer, example.inputs, example.options)
@@ -36,6 +42,7 @@ def test_forward_shapes_and_order(name):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_backward_shapes_and_names(name):
+    skip_if_open(name)
     example = EXAMPLES[name]
     layer = example.layer()
     run(layer, example.inputs, example.options)
@@ -63,24 +70,24 @@ def test_nothing_is_stated_that_never_happens(cls):
     layers = [(example, example.layer()) for name, example in EXAMPLES.items() if kind(name) == cls]
     for example, layer in layers:
         run(layer, example.inputs, example.options)
-    forward = {stage.name for _, layer in layers for stage in stages(layer, "FORWARD")}
-    backward = {stage.name for _, layer in layers for stage in stages(layer, "BACKWARD")}
-    assert forward
-    assert backward
+    own = type(layers[0][1])
+    forward, backward = ({stage.name for stage in half if not isinstance(stage, str)}
+                         for half in (own.FORWARD, own.BACKWARD))
+    assert own.FORWARD
+    assert own.BACKWARD
     assert forward <= {key for _, layer in layers for key in layer.cache}
     assert {name[1:] for name in backward} <= {key for _, layer in layers for key in layer.grads}
-    # Every input gets a gradient that is stated, and every parameter of its own too.
-    first = layers[0][1]
-    assert {f"d{name}" for name in first.params} <= backward
+    # Every parameter of its own has a stated gradient.
+    assert {f"d{name}" for _, layer in layers for name in layer.params} <= backward
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_the_docstring_tells_the_statement(name):
-    layer = EXAMPLES[name].make()
-    for stage in (*layer.FORWARD, *layer.BACKWARD):
+@pytest.mark.parametrize("cls", sorted({kind(name) for name in EXAMPLES}))
+def test_the_docstring_tells_the_statement_in_two_languages(cls):
+    cls = getattr(na, cls)
+    for stage in (*cls.FORWARD, *cls.BACKWARD):
         if not isinstance(stage, str):
-            assert f"{stage.name} " in type(layer).__doc__
-            assert not stage.shape or f"({stage.shape})" in type(layer).__doc__
+            assert f"{stage.name} " in cls.__doc__
+            assert not stage.shape or f"({stage.shape})" in cls.__doc__
             assert stage.en
             assert stage.zh
 
