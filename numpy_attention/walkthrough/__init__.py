@@ -2,6 +2,7 @@
 from .examples import WorkedExample, worked_example
 from .reading import trace
 from .step import Step
+from .stepper import Stepper
 from .trace import Trace
 
-__all__ = ["Step", "Trace", "WorkedExample", "trace", "worked_example"]
+__all__ = ["Step", "Stepper", "Trace", "WorkedExample", "trace", "worked_example"]

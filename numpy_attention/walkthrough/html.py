@@ -12,3 +12,7 @@ def summary_html(trace):
     head = "".join(f"<th {cell}>{escape(text)}</th>" for text in heading)
     return (f"<table><caption>{escape(trace.title)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table>")
+
+
+def frame(trace, **options):
+    return summary_html(trace)

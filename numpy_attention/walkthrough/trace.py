@@ -1,6 +1,8 @@
 """A trace: every tensor of one run, in order, forward and then backward."""
 from collections.abc import Sequence
 
+from .run import Run
+
 
 class Trace(Sequence):
     """An immutable sequence of Step, indexed by number or by name; slices are traces too.
@@ -16,11 +18,12 @@ class Trace(Sequence):
     'dK'
     """
 
-    def __init__(self, steps, *, query_tokens=None, key_tokens=None, title="attention"):
+    def __init__(self, steps, *, query_tokens=None, key_tokens=None, title="attention", run=None):
         self._steps = tuple(steps)
         self.query_tokens = None if query_tokens is None else tuple(map(str, query_tokens))
         self.key_tokens = None if key_tokens is None else tuple(map(str, key_tokens))
         self.title = title
+        self.run = run or Run()
 
     def __len__(self):
         return len(self._steps)
@@ -47,7 +50,8 @@ class Trace(Sequence):
         raise KeyError(f"{'several steps are' if found else 'no step is'} called {name!r}; there are: {names}")
 
     def _like(self, steps):
-        return Trace(steps, query_tokens=self.query_tokens, key_tokens=self.key_tokens, title=self.title)
+        return Trace(steps, query_tokens=self.query_tokens, key_tokens=self.key_tokens, title=self.title,
+                     run=self.run)
 
     @property
     def forward(self):
@@ -73,6 +77,14 @@ class Trace(Sequence):
     def __repr__(self):
         return f"<Trace of {self.title}: {len(self)} steps, {', '.join(step.name for step in self)}>"
 
+    def save_html(self, path, *, lang="both"):
+        """Write the trace as one self-contained page to step through in a browser. Returns the path.
+
+        Args: path: of the file. lang: the language at first, "zh", "en" or "both"; the page can switch.
+        """
+        from .page import save
+        return save(self, path, lang=lang)
+
     def _repr_html_(self):
-        from .html import summary_html
-        return summary_html(self)
+        from .html import frame
+        return frame(self)
