@@ -10,6 +10,7 @@ import numpy as np
 
 from ..layers.layer import Layer
 from ..layers.repeat_heads import group_size, repeat
+from .run import Run
 from .step import Step, source_line
 from .trace import Trace
 
@@ -59,7 +60,8 @@ def trace(subject, *, tokens=None, query_tokens=None, key_tokens=None, title=Non
     query_tokens, key_tokens = query_tokens or tokens, key_tokens or tokens
     _check_labels(steps, "query_tokens", query_tokens, "L")
     _check_labels(steps, "key_tokens", key_tokens, "S")
-    return Trace(steps, query_tokens=query_tokens, key_tokens=key_tokens, title=title or type(subject).__name__)
+    return Trace(steps, query_tokens=query_tokens, key_tokens=key_tokens, title=title or type(subject).__name__,
+                 run=Run(subject))
 
 
 def _check_labels(steps, name, labels, symbol):
