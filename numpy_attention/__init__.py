@@ -39,7 +39,7 @@ from .layers.transformer_encoder import TransformerEncoder
 from .layers.transformer_encoder_layer import TransformerEncoderLayer
 from .masks import causal_mask, padding_mask, window_mask
 from .training import SGD, Adam, AdamW, clip_grad_norm, warmup_cosine, warmup_inverse_sqrt
-from .walkthrough import Step, Trace, trace, worked_example
+from .walkthrough import Step, Stepper, Trace, trace, worked_example
 
 __version__ = "0.1.0"
 
@@ -75,6 +75,7 @@ __all__ = [
     "Softmax",
     "SplitHeads",
     "Step",
+    "Stepper",
     "Trace",
     "TransformerDecoder",
     "TransformerDecoderLayer",
