@@ -8,6 +8,8 @@
 >>> mha.weights.shape                                           # every head's weights: (N, H, L, S)
 (1, 2, 3, 3)
 """
+import importlib
+
 from .gradcheck import GradientReport, check_gradients
 from .layers.activations import GELU, ReLU, SiLU
 from .layers.alibi import alibi_bias, alibi_slopes
@@ -86,6 +88,7 @@ __all__ = [
     "causal_mask",
     "check_gradients",
     "clip_grad_norm",
+    "interop",
     "padding_mask",
     "plot_heads",
     "plot_walkthrough",
@@ -105,8 +108,10 @@ def __getattr__(name):
     if name in _PLOTS:
         from . import plots
         return getattr(plots, name)
+    if name == "interop":
+        return importlib.import_module(".interop", __name__)
     raise AttributeError(f"module 'numpy_attention' has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted(globals() | dict.fromkeys(_PLOTS))
+    return sorted(globals() | dict.fromkeys({*_PLOTS, "interop"}))

@@ -1,0 +1,148 @@
+"""Parameters in files, as .npz (nothing but NumPy needed) or .safetensors (what other libraries exchange).
+
+A file holds one array for each of the layer's named parameters, bit for bit. Nothing is pickled, so that opening
+somebody else's file runs none of their code. A file is written beside the old one and takes its place only when it is
+complete: whatever happens in between, there is always a whole file.
+"""
+import hashlib
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+
+def save(layer, path):
+    """Write all parameters of a layer to `path`, which ends in .npz or .safetensors.
+
+    Raises: ValueError for another ending, ImportError if the safetensors package is missing, OSError if the disk is
+        full or the folder does not exist. A file that was there before is then still there, whole.
+
+    >>> import tempfile, os
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "mha.npz")
+    >>> mha = na.MultiHeadAttention(8, 2, rng=0)
+    >>> na.interop.save(mha, path)
+    >>> other = na.interop.load(na.MultiHeadAttention(8, 2), path)
+    >>> all((other.named_params()[name] == array).all() for name, array in mha.named_params().items())
+    True
+    >>> folder.cleanup()
+    """
+    pack, _ = _format(path)
+    write_atomically(path, pack({name: np.ascontiguousarray(array) for name, array in layer.named_params().items()}))
+
+
+def load(layer, path):
+    """Read parameters that `save` has written back into a layer of the same make. Returns the layer.
+
+    Raises: ValueError if the file is damaged, holds something else, or belongs to another layer: names, shapes and
+        dtypes must be the layer's own. Everything is checked first: after an error the layer is as it was.
+    """
+    _, unpack = _format(path)
+    data = Path(path).read_bytes()
+    try:
+        arrays = unpack(data)
+    except ImportError:
+        raise
+    except Exception as error:      # readers of damaged files raise nearly anything
+        raise ValueError(f"{path} is damaged, or no {Path(path).suffix} file of parameters: {error}") from error
+    params = layer.named_params()
+    if set(arrays) != set(params):
+        raise ValueError(f"{path} does not fit {type(layer).__name__}: missing {sorted(set(params) - set(arrays))}, "
+                         f"not known to this layer {sorted(set(arrays) - set(params))}")
+    for name, param in params.items():
+        if arrays[name].shape != param.shape or arrays[name].dtype != param.dtype:
+            raise ValueError(f"{path} does not fit: {name} must have shape {param.shape} and dtype {param.dtype}; "
+                             f"it has {arrays[name].shape} and {arrays[name].dtype}")
+        if not param.flags.writeable:
+            raise ValueError(f"{name} cannot be loaded: the layer's parameter is read-only; give it a copy of its own")
+    for name, param in params.items():
+        param[...] = arrays[name]
+    return layer
+
+
+def write_atomically(path, data):
+    """Write bytes to `path` so that at any moment, even after a crash, it holds the old content or the new, whole."""
+    path = Path(os.path.realpath(path))             # of a link, the file behind it is replaced
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())                 # on the disk before it gets its name
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":                          # the new name, too, has to reach the disk
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _format(path):
+    """(pack, unpack) for the ending of `path`."""
+    suffix = Path(path).suffix
+    if suffix not in FORMATS:
+        raise ValueError(f"path must end in {' or '.join(FORMATS)}; got {path}")
+    return FORMATS[suffix]
+
+
+def pack_npz(arrays):
+    """A dict of arrays as the bytes of an .npz file, the same bytes for the same arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:       # not np.savez: it has names of its own, such as "file"
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def unpack_npz(data):
+    """The bytes of an .npz file as a dict of arrays; ValueError, BadZipFile and the like if they are damaged."""
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in archive.namelist():
+            entry = io.BytesIO(archive.read(name))      # a checksum tells whether it is what was written
+            arrays[name.removesuffix(".npy")] = np.lib.format.read_array(entry, allow_pickle=False)
+            if not name.endswith(".npy") or entry.read(1):
+                raise ValueError(f"{name} is not one array")
+    return arrays
+
+
+def _pack_safetensors(arrays):
+    save_bytes = _safetensors().save
+    return save_bytes(arrays, metadata={"format": "np", "sha256": _digest(arrays)})
+
+
+def _unpack_safetensors(data):
+    arrays = _safetensors().load(data)
+    header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+    written = header.get("__metadata__", {}).get("sha256")      # the format has no checksum of its own
+    if written is not None and written != _digest(arrays):
+        raise ValueError("the numbers are not those that were written")
+    return arrays
+
+
+def _digest(arrays):
+    whole = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        whole.update(f"{name} {array.shape} {array.dtype.str}\n".encode())
+        whole.update(array.tobytes())
+    return whole.hexdigest()
+
+
+def _safetensors():
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise ImportError("for .safetensors files: pip install 'numpy_attention[safetensors]'; "
+                          ".npz files need nothing") from None
+    return safetensors.numpy
+
+
+FORMATS = {".npz": (pack_npz, unpack_npz), ".safetensors": (_pack_safetensors, _unpack_safetensors)}
