@@ -31,7 +31,7 @@ def save(layer, path):
     >>> folder.cleanup()
     """
     pack, _ = _format(path)
-    write_atomically(path, pack({name: np.ascontiguousarray(array) for name, array in layer.named_params().items()}))
+    write_atomically(path, pack({name: np.array(array, order="C") for name, array in layer.named_params().items()}))
 
 
 def load(layer, path):
@@ -109,7 +109,7 @@ def unpack_npz(data):
         for name in archive.namelist():
             entry = io.BytesIO(archive.read(name))      # a checksum tells whether it is what was written
             arrays[name.removesuffix(".npy")] = np.lib.format.read_array(entry, allow_pickle=False)
-            if not name.endswith(".npy") or entry.read(1):
+            if not name.endswith(".npy") or entry.read(1) or archive.namelist().count(name) > 1:
                 raise ValueError(f"{name} is not one array")
     return arrays
 

@@ -7,6 +7,8 @@ writing to them loads one, and one table serves both ways.
 """
 from typing import NamedTuple
 
+import numpy as np
+
 from ..layers.embedding import Embedding
 from ..layers.extra_keys import ExtraKeyAttention
 from ..layers.feed_forward import FeedForward
@@ -39,11 +41,16 @@ class Pieces(NamedTuple):
     views: list
     axis: int = 0
 
-    @property
-    def shape(self):
-        shape = list(self.views[0].shape)
-        shape[self.axis] = sum(view.shape[self.axis] for view in self.views)
-        return tuple(shape)
+    def read(self):
+        """The whole array, a copy."""
+        return np.array(self.views[0] if len(self.views) == 1 else np.concatenate(self.views, self.axis), order="C")
+
+    def write(self, array):
+        """Put the whole array back into its pieces."""
+        ends = np.cumsum([view.shape[self.axis] for view in self.views[:-1]], dtype=int)
+        parts = np.split(array, ends, self.axis) if len(self.views) > 1 else [array]
+        for view, part in zip(self.views, parts, strict=True):
+            view[...] = part
 
 
 def torch_pieces(layer, which="params", prefix=""):

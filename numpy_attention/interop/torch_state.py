@@ -43,9 +43,7 @@ def from_torch(layer, state_dict, *, prefix=""):
                          f"missing {_names(missing)}; not known to this layer {_names(unknown)}")
     arrays = {name: _checked(name, state_dict[name], found) for name, found in pieces.items()}
     for name, found in pieces.items():
-        ends = np.cumsum([view.shape[found.axis] for view in found.views])[:-1]
-        for view, part in zip(found.views, np.split(arrays[name], ends, axis=found.axis), strict=True):
-            view[...] = part
+        found.write(arrays[name])
     return layer
 
 
@@ -58,7 +56,7 @@ def to_torch(layer, *, prefix=""):
     >>> {name: array.shape for name, array in state.items()}
     {'in_proj_weight': (24, 8), 'in_proj_bias': (24,), 'out_proj.weight': (8, 8), 'out_proj.bias': (8,)}
     """
-    return _joined(torch_pieces(layer), prefix)
+    return {prefix + name: pieces.read() for name, pieces in torch_pieces(layer).items()}
 
 
 def grads_to_torch(layer, *, prefix=""):
@@ -71,12 +69,7 @@ def grads_to_torch(layer, *, prefix=""):
     >>> na.interop.grads_to_torch(layer)["weight"]
     array([[1., 2., 3.]])
     """
-    return _joined(torch_pieces(layer, "grads"), prefix)
-
-
-def _joined(pieces, prefix):
-    return {prefix + name: np.ascontiguousarray(np.concatenate(found.views, axis=found.axis))
-            for name, found in pieces.items()}
+    return {prefix + name: pieces.read() for name, pieces in torch_pieces(layer, "grads").items()}
 
 
 def _checked(name, value, found):
@@ -85,8 +78,9 @@ def _checked(name, value, found):
         array = np.asarray(value)
     except Exception as error:      # whatever the other library raises, such as for bfloat16 or a tensor on a GPU
         raise TypeError(f"{name} cannot be read as an array, {error}: try tensor.detach().cpu().float()") from error
-    if array.shape != found.shape:
-        raise ValueError(f"{name} must have shape {found.shape}, PyTorch's layout for this layer; got {array.shape}")
+    shape = found.read().shape
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, PyTorch's layout for this layer; got {array.shape}")
     dtype = found.views[0].dtype
     if array.dtype.kind != "f" or not np.can_cast(array.dtype, dtype, "safe"):
         raise TypeError(f"{name} is {array.dtype} and the layer's parameters are {dtype}: that would lose digits. "
