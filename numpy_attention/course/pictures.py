@@ -1,0 +1,88 @@
+"""The two plots that lessons need besides the package's own: curves, and a table of numbers with colours."""
+import numpy as np
+
+from ..plots.colours import GREY, HUES
+from ..plots.figure import finish, picture
+
+MARKERS = "osD^vP*"
+
+
+def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None, alt, size=(7.5, 3.6)):
+    """Several curves over the same x, told apart by colour and by marker, each named at its end.
+
+    Args:
+        x: numbers. lines: {"name": values or None where there is none, ...}.
+        xlabel, ylabel, title: texts. log: "x", "y" or "xy" for logarithmic axes.
+        marks: (x, text) of vertical lines. limits: (low, high) of y.
+        alt: the picture in a sentence.
+
+    Returns: a matplotlib Figure with alt text.
+
+    >>> figure = curves([1, 2], {"a": [1.0, 2.0]}, xlabel="x", ylabel="y", alt="A line.")
+    >>> print(figure.plain_text)
+    x  1  2
+    a  1  2
+    """
+    figure = picture(None, *size)
+    axes = figure.add_axes((0.11, 0.16, 0.66, 0.72))
+    for axis in log:
+        getattr(axes, f"set_{axis}scale")("log")
+    ends = []
+    for (name, y), colour, marker in zip(lines.items(), HUES * 3, MARKERS * 3, strict=False):
+        y = np.asarray(y, float)
+        axes.plot(x, y, color=colour, marker=marker, markersize=4, linewidth=1.4)
+        last = np.flatnonzero(np.isfinite(y))[-1]
+        ends.append((y[last], name, colour))
+    for at, text in marks:
+        axes.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
+        axes.text(at, 1.01, text, transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color=GREY)
+    if limits:
+        axes.set_ylim(*limits)
+    _name_lines(axes, ends)
+    axes.set_xlabel(xlabel, fontsize=9)
+    axes.set_ylabel(ylabel, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.set_title(title, fontsize=10, loc="left", pad=16 if marks else 6)
+    axes.spines[["top", "right"]].set_visible(False)
+    text = [f"{xlabel}  " + "  ".join(f"{v:.4g}" for v in x)]
+    text += [f"{name}  " + "  ".join(f"{v:.4g}" for v in np.asarray(y, float)) for name, y in lines.items()]
+    return finish(figure, alt, "\n".join(text))
+
+
+def _name_lines(axes, ends, gap=0.075):
+    """Each line's name to its right, at the height where it ends, moved apart where they would overlap."""
+    axes.figure.canvas.draw()
+    right = axes.get_xlim()[1]
+    heights = [axes.transAxes.inverted().transform(axes.transData.transform((right, y)))[1] for y, *_ in ends]
+    taken = -np.inf
+    for i in np.argsort(heights):
+        taken = max(heights[i], taken + gap)
+        _, name, colour = ends[i]
+        axes.text(1.02, taken, name, transform=axes.transAxes, color=colour, fontsize=9, va="center")
+
+
+def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digits=2, limits=(0, 1), alt):
+    """A small table of numbers, coloured by value, with names on both sides.
+
+    >>> figure = table([[0.5, 1.0]], ["a"], ["x", "y"], alt="Two cells.")
+    >>> print(figure.plain_text)
+    a  0.50  1.00
+    """
+    from matplotlib import colormaps
+    from matplotlib.colors import Normalize
+
+    from ..plots.matrix import draw_matrix
+
+    values = np.asarray(values, float)
+    cell_wide, cell_high = 0.85, 0.42
+    wide, high = values.shape[1] * cell_wide, values.shape[0] * cell_high
+    left = 0.5 + 0.085 * max(map(len, map(str, rows)))
+    size = max(left + wide + 0.4, 4.5), high + 1.25
+    figure = picture(None, *size)
+    axes = figure.add_axes((left / size[0], 0.12 / size[1], wide / size[0], high / size[1]))
+    draw_matrix(axes, values, (colormaps["cividis"], Normalize(*limits)), pitch=(cell_wide, cell_high), numbers=True,
+                digits=digits, rows=[str(r) for r in rows], columns=[str(c) for c in columns], size=9)
+    axes.set_ylabel(rowlabel, fontsize=9)
+    axes.set_title(f"{title}\n{columnlabel}".strip(), fontsize=10, loc="left", pad=8)
+    lines = [f"{name}  " + "  ".join(f"{v:.{digits}f}" for v in row) for name, row in zip(rows, values, strict=True)]
+    return finish(figure, alt, "\n".join(lines))
