@@ -14,7 +14,14 @@ import threading
 
 import numpy as np
 
-_running = threading.local()    # .outer is the layer whose forward or backward this thread is inside of
+
+class _Running(threading.local):
+    """What this thread is in the middle of: None, or [(layer, its cache before), ...] of the layers that ran so far."""
+
+    replaced = None
+
+
+_running = _Running()
 
 
 def with_forward_rules(forward):
@@ -24,9 +31,9 @@ def with_forward_rules(forward):
     optional = {p.name for p in places if p.default is None}
 
     @functools.wraps(forward)
-    @np.errstate(all="ignore")      # an exp that underflows to 0 is as meant; NaN and inf show themselves
     def checked(self, *inputs, **options):
-        if getattr(_running, "outer", None) is not None:
+        if _running.replaced is not None:
+            _running.replaced.append((self, self.cache))
             out = forward(self, *inputs, **options)
             freeze(self.cache)
             return out
@@ -34,59 +41,60 @@ def with_forward_rules(forward):
             raise TypeError(f"{type(self).__name__} takes {', '.join(arrays)}; got {len(inputs)} arrays")
         given = dict(zip(arrays, inputs, strict=False))
         given.update({name: options.pop(name) for name in arrays if name in options and name not in given})
-        floats = [name for name in given if name not in self.integer_inputs
-                  and not (given[name] is None and name in optional)]
-        taken = {name: _as_floats(name, given[name]) for name in floats}
+        taken = {name: _as_floats(name, array) for name, array in given.items()
+                 if name not in self.integer_inputs and not (array is None and name in optional)}
         dtype = np.result_type(*taken.values()) if taken else np.dtype(float)
         half = dtype == np.float16
         for name, array in taken.items():
             given[name] = _owned(array, np.dtype(np.float32) if half else dtype)
-        before = [(layer, layer.cache) for layer in _all_layers(self)]
-        _running.outer = self
+        _running.replaced = replaced = [(self, self.cache)]
         try:
-            out = forward(self, **given, **options)
+            with np.errstate(all="ignore"):     # an exp that underflows to 0 is as meant; NaN and inf show themselves
+                out = forward(self, **given, **options)
+                freeze(self.cache)
+                self._half = half
+                return out.astype(np.float16) if half else out
         except BaseException:
-            for layer, cache in before:
+            for layer, cache in reversed(replaced):
                 layer.cache = cache
             raise
         finally:
-            _running.outer = None
-        freeze(self.cache)
-        self._half = half
-        return out.astype(np.float16) if half else out
+            _running.replaced = None
 
     return checked
 
 
 def with_backward_rules(backward):
+    """`backward` with the house rules around it."""
+
     @functools.wraps(backward)
-    @np.errstate(all="ignore")
     def checked(self, dout=None):
-        inside = getattr(_running, "outer", None) is not None
-        if inside and dout is not None:
+        if _running.replaced is not None and dout is not None:
             return backward(self, dout)
-        kind = type(self).__name__
         if not self.cache:
-            raise RuntimeError(f"{kind}.backward needs a forward pass first: call layer(...) and then backward")
+            raise RuntimeError(f"{type(self).__name__}.backward needs a forward pass first: call layer(...) and then "
+                               "backward")
         name, out = next(reversed(self.cache.items()))
         if dout is None:
             if out.shape:
-                raise TypeError(f"{kind}.backward needs d{name}, of shape {out.shape}: only a scalar, such as a loss, "
-                                "starts the backward pass by itself")
+                raise TypeError(f"{type(self).__name__}.backward needs d{name}, of shape {out.shape}: only a scalar, "
+                                "such as a loss, starts the backward pass by itself")
             dout = np.ones((), out.dtype)               # dLoss/dLoss
-            if inside:
-                return backward(self, dout)
+        if _running.replaced is not None:
+            return backward(self, dout)
         dout = _as_floats(f"d{name}", dout)
         if dout.shape != out.shape:
             raise ValueError(f"d{name} must have the shape of {name}, {out.shape}; got {dout.shape}")
-        _running.outer = self
+        _running.replaced = []
         try:
-            found = backward(self, _owned(dout, dout.dtype if dout.dtype.kind == "c" else out.dtype))
+            with np.errstate(all="ignore"):
+                found = backward(self, _owned(dout, dout.dtype if dout.dtype.kind == "c" else out.dtype))
+                if not self._half:
+                    return found
+                return (tuple(d.astype(np.float16) for d in found) if isinstance(found, tuple)
+                        else found.astype(np.float16))
         finally:
-            _running.outer = None
-        if not self._half:
-            return found
-        return tuple(d.astype(np.float16) for d in found) if isinstance(found, tuple) else found.astype(np.float16)
+            _running.replaced = None
 
     return checked
 
@@ -115,10 +123,7 @@ def _owned(array, dtype):
 
 
 def freeze(cache):
+    """Make every array of a cache read-only."""
     for array in cache.values():
         if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-
-
-def _all_layers(layer):
-    return [layer, *(inner for sub in layer.sublayers().values() for inner in _all_layers(sub))]
+            array.setflags(write=False)

@@ -57,9 +57,9 @@ class Linear(Layer):
         W, b = self.parameters(x, "W", "b")
         if x.ndim < 1 or x.shape[-1] != len(W):
             raise ValueError(f"x must have shape (..., in_features) with in_features = {len(W)}; got {x.shape}")
-        out = x @ W                                    # (..., in) (in, out) -> (..., out)
-        if b is not None:
-            out = out + b
+        rows = x.reshape(-1, x.shape[-1])              # all leading axes in one: a single large product is fastest
+        out = rows @ W if b is None else rows @ W + b  # (rows, in) (in, out) -> (rows, out)
+        out = out.reshape(*x.shape[:-1], W.shape[1])   # (..., out)
         self.cache = {"x": x, "out": out}
         return out
 
@@ -70,7 +70,8 @@ class Linear(Layer):
         self.grads = {"out": dout}
         if "b" in self.params:
             self.grads["b"] = drows.sum(axis=0)        # (rows, out) -> (out,)
-        heard = drows.any(axis=-1, keepdims=True)      # a row without gradient teaches nothing, even if it holds NaN
-        self.grads["W"] = np.where(heard, rows, 0).T @ drows        # (in, rows) (rows, out) -> (in, out)
-        self.grads["x"] = dx = dout @ W.T              # (..., out) (out, in) -> (..., in)
+        if not np.isfinite(rows.sum()):                # a row without gradient teaches nothing, even if it holds NaN
+            rows = np.where(drows.any(axis=-1, keepdims=True), rows, 0)
+        self.grads["W"] = rows.T @ drows               # (in, rows) (rows, out) -> (in, out)
+        self.grads["x"] = dx = (drows @ W.T).reshape(x.shape)       # (rows, out) (out, in) -> (rows, in)
         return dx

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..masks import fit_mask
 from .layer import Layer
+from .row_blocks import by_rows
 
 
 class Softmax(Layer):
@@ -38,18 +39,35 @@ class Softmax(Layer):
         if scores.ndim < 1:
             raise ValueError(f"scores must have shape (..., S); got {scores.shape}")
         mask = mask if mask is None else fit_mask(mask, scores.shape)
-        seen = scores if mask is None else np.where(mask, scores, -np.inf)
-        highest = seen.real.max(axis=-1, keepdims=True, initial=-np.inf)
-        shares = np.exp(seen - np.where(highest == -np.inf, 0, highest))       # the largest becomes exp(0) = 1
-        total = shares.sum(axis=-1, keepdims=True)
-        weights = shares / np.where(total == 0, 1, total)                      # a row that sees nothing stays 0
+        seen = np.ascontiguousarray(scores) if mask is None else np.where(mask, scores, -np.inf)
+        weights = np.empty_like(seen) if mask is None else seen
+        by_rows(_shares, seen, weights)
         self.cache = {"scores": scores, "mask": mask, "weights": weights}
         return weights
 
     def backward(self, dweights):
         mask, weights = self.cache["mask"], self.cache["weights"]
         felt = dweights if mask is None else np.where(mask, dweights, 0)       # not even NaN crosses a hidden cell
-        row_term = (weights * felt).sum(axis=-1, keepdims=True)
-        dscores = weights * (felt - row_term)
+        dscores = np.empty(felt.shape, np.result_type(weights, felt))
+        by_rows(_shares_backward, weights, np.ascontiguousarray(felt), dscores)
         self.grads = {"weights": dweights, "scores": dscores}
         return dscores
+
+
+# The two formulas write into arrays that are there already: for long rows, fresh memory costs more than the numbers.
+
+def _shares(seen, weights):
+    """weights = exp(seen − max) / Σ exp(seen − max), row by row."""
+    highest = seen.real.max(axis=-1, keepdims=True, initial=-np.inf)
+    highest[highest == -np.inf] = 0
+    np.exp(np.subtract(seen, highest, out=weights), out=weights)        # the largest becomes exp(0) = 1
+    total = weights.sum(axis=-1, keepdims=True)
+    total[total == 0] = 1                                               # a row that sees nothing stays 0
+    weights /= total
+
+
+def _shares_backward(weights, dweights, dscores):
+    """dscores = weights ∘ (dweights − Σ weights ∘ dweights), row by row."""
+    row_term = np.multiply(weights, dweights, out=dscores).sum(axis=-1, keepdims=True)
+    np.subtract(dweights, row_term, out=dscores)
+    dscores *= weights
