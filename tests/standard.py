@@ -89,6 +89,7 @@ def _memory(make, **options):
 QKV = (draw(N, H, L, d_k), draw(N, H, S, d_k), draw(N, H, S, d_v))
 GROUPED = (draw(N, H, L, d_k), draw(N, 1, S, d_k), draw(N, 1, S, d_v))
 BIAS = draw(N, H, L, S, seed=4)
+TOKENS, MEMORY = (draw(N, L, D),), (draw(N, S, D),)
 TARGET = np.arange(N * L).reshape(N, L) * 5 % 3
 
 EXAMPLES = {
@@ -143,6 +144,27 @@ EXAMPLES = {
                                     {"...": (N, L), "d_hidden": 11}),
     "GatedFeedForward": Example(lambda: na.GatedFeedForward(D, 11, bias=True, rng=0), (draw(N, L, D),), {},
                                 {"...": (N, L), "d_hidden": 11}),
+    "TransformerEncoderLayer, post-norm": Example(
+        lambda: na.TransformerEncoderLayer(D, 2, 11, activation="gelu", rng=0), TOKENS, {"mask": na.causal_mask(L)}),
+    "TransformerEncoderLayer, pre-norm": Example(
+        lambda: na.TransformerEncoderLayer(D, 2, 11, activation="silu", norm_first=True, dropout=0.2, rng=0), TOKENS,
+        {"bias": draw(N, 2, L, L)}),
+    "TransformerEncoder, post-norm": Example(lambda: na.TransformerEncoder(2, D, 2, 11, activation="gelu", rng=0),
+                                             TOKENS, {"bias": draw(L, L)}),
+    "TransformerEncoder, pre-norm": Example(
+        lambda: na.TransformerEncoder(2, D, 2, 11, activation="gelu", norm_first=True, rng=0), TOKENS),
+    "TransformerDecoderLayer, post-norm": Example(
+        lambda: na.TransformerDecoderLayer(D, 2, 11, activation="gelu", rng=0), TOKENS + MEMORY,
+        {"mask": na.causal_mask(L), "memory_bias": draw(N, 2, L, S)}),
+    "TransformerDecoderLayer, pre-norm": Example(
+        lambda: na.TransformerDecoderLayer(D, 2, 11, activation="gelu", norm_first=True, dropout=0.2, rng=0),
+        TOKENS + MEMORY, {"memory_mask": na.padding_mask([3, 5], S), "bias": draw(N, 2, L, L)}),
+    "TransformerDecoder, post-norm": Example(
+        lambda: na.TransformerDecoder(2, D, 2, 11, activation="gelu", final_norm=True, rng=0), TOKENS + MEMORY,
+        {"mask": na.causal_mask(L), "memory_bias": draw(L, S)}),
+    "TransformerDecoder, pre-norm": Example(
+        lambda: na.TransformerDecoder(2, D, 2, 11, activation="gelu", norm_first=True, final_norm=False, rng=0),
+        TOKENS + MEMORY, {"memory_mask": na.padding_mask([3, 5], S)}),
     "LogSoftmax": Example(lambda: na.LogSoftmax(), (draw(N, L, 11),), {}, {"...": (N, L), "C": 11}),
     "CrossEntropyLoss": Example(lambda: na.CrossEntropyLoss(ignore_index=2), (draw(N, L, 3), TARGET), {},
                                 {"...": (N, L), "C": 3}),
