@@ -6,31 +6,32 @@ import numpy_attention as na
 from .reference import adapter
 
 
-def set_linear(layer, weight, bias=None):
-    """torch's (out, in) weight into our (in, out) W."""
-    layer.params["W"] = weight.T.copy()
-    if bias is not None:
-        layer.params["b"] = bias.copy()
+def load(layer, case):
+    """The case's parameters, which are all its inputs under names of the layer's, into the layer."""
+    names = na.interop.to_torch(layer)
+    na.interop.from_torch(layer, {name: case.inputs[name] for name in names})
+    return layer
+
+
+def gradients(layer):
+    """The gradients of all parameters under the reference's names."""
+    return {f"grad_{name}": grad for name, grad in na.interop.grads_to_torch(layer).items()}
 
 
 @adapter("torch", "Linear")
 def linear(case):
-    weight, bias = case.inputs["weight"], case.inputs.get("bias")
-    layer = na.Linear(*weight.T.shape, bias=bias is not None)
-    set_linear(layer, weight, bias)
-    ours = {"out": layer(case.inputs["input"]), "grad_input": layer.backward(case.inputs["grad_out"]),
-            "grad_weight": layer.grads["W"].T}
-    return ours if bias is None else {**ours, "grad_bias": layer.grads["b"]}
+    weight = case.inputs["weight"]
+    return simple(case, load(na.Linear(*weight.T.shape, bias="bias" in case.inputs), case))
 
 
 @adapter("torch", "SplitHeads")
 def split_heads(case):
-    return _elementwise(case, na.SplitHeads(case.attrs["num_heads"]))
+    return simple(case, na.SplitHeads(case.attrs["num_heads"]))
 
 
 @adapter("torch", "MergeHeads")
 def merge_heads(case):
-    return _elementwise(case, na.MergeHeads())
+    return simple(case, na.MergeHeads())
 
 
 @adapter("torch", "Softmax")
@@ -40,15 +41,16 @@ def softmax(case):
 
 @adapter("torch", "Embedding")
 def embedding(case):
-    layer = na.Embedding(*case.inputs["weight"].shape, padding_idx=case.attrs["padding_idx"])
-    layer.params["W"] = case.inputs["weight"].copy()
+    layer = load(na.Embedding(*case.inputs["weight"].shape, padding_idx=case.attrs["padding_idx"]), case)
     out = layer(case.inputs["ids"])
     layer.backward(case.inputs["grad_out"])
-    return {"out": out, "grad_weight": layer.grads["W"]}
+    return {"out": out, **gradients(layer)}
 
 
-def _elementwise(case, layer):
-    return {"out": layer(case.inputs["input"]), "grad_input": layer.backward(case.inputs["grad_out"])}
+def simple(case, layer):
+    """One array in, one array out, and all gradients."""
+    return {"out": layer(case.inputs["input"]), "grad_input": layer.backward(case.inputs["grad_out"]),
+            **gradients(layer)}
 
 
 def along(case, layer):
@@ -60,36 +62,28 @@ def along(case, layer):
 
 @adapter("torch", "GELU")
 def gelu(case):
-    return _elementwise(case, na.GELU(approximate=case.attrs["approximate"]))
+    return simple(case, na.GELU(approximate=case.attrs["approximate"]))
 
 
 @adapter("torch", "SiLU")
 def silu(case):
-    return _elementwise(case, na.SiLU())
+    return simple(case, na.SiLU())
 
 
 @adapter("torch", "ReLU")
 def relu(case):
-    return _elementwise(case, na.ReLU())
+    return simple(case, na.ReLU())
 
 
 @adapter("torch", "LayerNorm")
 def layer_norm(case):
     attrs = case.attrs
-    return _norm(case, na.LayerNorm(attrs["normalized_shape"], eps=attrs["eps"], affine=attrs["weight"],
-                                    bias=attrs["bias"]))
+    layer = na.LayerNorm(attrs["normalized_shape"], eps=attrs["eps"], affine=attrs["weight"], bias=attrs["bias"])
+    return simple(case, load(layer, case))
 
 
 @adapter("torch", "RMSNorm")
 def rms_norm(case):
     attrs = case.attrs
     eps = attrs["eps_effective"] if attrs["eps"] is None else attrs["eps"]
-    return _norm(case, na.RMSNorm(attrs["normalized_shape"], eps=eps, affine=attrs["weight"]))
-
-
-def _norm(case, layer):
-    names = {"gamma": "weight", "beta": "bias"}
-    for ours in layer.params:
-        layer.params[ours] = case.inputs[names[ours]].copy()
-    found = _elementwise(case, layer)
-    return {**found, **{f"grad_{names[ours]}": layer.grads[ours] for ours in layer.params}}
+    return simple(case, load(na.RMSNorm(attrs["normalized_shape"], eps=eps, affine=attrs["weight"]), case))
