@@ -3,30 +3,45 @@
 The loss is Σ upstream ∘ out with a random upstream gradient. Random, because a constant one hides mistakes: rows of
 softmax weights sum to 1, so Σ out would not depend on the scores at all, and any backward that returns 0 would pass.
 """
-import warnings
+import time
 
 import numpy as np
 
-from .numeric import COMPLEX_STEP, central_differences, complex_step
+from . import conduct
+from .callee import Finding, callee
+from .choose import choose
+from .diagnosis import diagnose
+from .directional import claimed, directions, measured
+from .frozen import FrozenGlobals
+from .numeric import central_differences, complex_of, complex_step
+from .remarks import remarks
 from .report import GradientReport, Row
 from .subject import Subject
 
-METHODS = {"complex": ("complex step", complex_step, 1e-12, 1e-10),
-           "central": ("central differences, Richardson", central_differences, 1e-8, 1e-6)}
 
-
-def check_gradients(layer, *inputs, upstream=None, method="auto", rng=0, atol=None, rtol=None, **keywords):
+def check_gradients(layer, *inputs, upstream=None, method="auto", rng=0, atol=None, rtol=None, dtype=np.float64,
+                    params=None, rules=True, **keywords):
     """Compare every gradient that `layer.backward` returns with a measured one, element by element.
 
     Args:
-        layer: any layer; it is copied and stays as it is.
+        layer: any layer with forward(*inputs) and backward(dout), ours or yours; or a pair of functions
+            (forward, backward) in the style out, cache = forward(x, w) and dx, dw = backward(dout, cache).
+            It is copied and stays as it is, as do the inputs.
         inputs: what forward takes. keywords: its options, such as mask=.
-        upstream: the gradient to send into backward; random (from rng) unless given. Same shape as the output.
-        method: "complex" (exact; needs a forward that accepts complex numbers), "central", or "auto".
-        atol, rtol: an element passes if |analytic - numeric| <= atol + rtol · |numeric|. By default 1e-10 for rtol
-            and, for atol, 1e-12 times the largest gradient (complex step), or 1e-6 and 1e-8 (central differences).
+        upstream: the gradient to send into backward, of the output's shape; random (from rng) unless given.
+        method: "complex" (complex step, exact), "central" (extrapolated central differences), "directional" (all
+            numbers at once) or "auto", which takes the complex step if forward allows it.
+        atol, rtol: an element passes if |analytic - numeric| <= atol + rtol |numeric|. By default 1e-10 for rtol and
+            1e-12 of the largest gradient for atol (complex step), 1e-6 and 1e-8 (central differences).
+        dtype: precision of the measurement; None for that of the layer, with tolerances to match.
+        params: where your layer keeps its learned arrays, if not in dictionaries `params` and `grads`:
+            {"W": "dW"} for layer.W and layer.dW.
+        rules: whether to verify also what else is expected of a backward: 0 for 0, the same when called twice, linear
+            in the upstream gradient, shapes and precisions, nothing of the caller's changed.
 
     Returns: GradientReport; print it, or call .assert_ok() in a test.
+    Raises: TypeError/ValueError for what is no layer, or an upstream of the wrong shape. What is wrong with
+        the layer itself is said by the report.
 
     >>> mha = na.MultiHeadAttention(6, 2, rng=0)
     >>> query, memory = np.random.default_rng(1).standard_normal((2, 1, 3, 6))
@@ -36,48 +51,96 @@ def check_gradients(layer, *inputs, upstream=None, method="auto", rng=0, atol=No
 
     Source: Squire & Trapp 1998 (complex step); Richardson 1911 (extrapolated differences).
     """
-    if method not in ("auto", *METHODS):
-        raise ValueError(f"method must be 'auto', {', '.join(map(repr, METHODS))}; got {method!r}")
-    subject = Subject(layer, inputs, keywords)
-    if upstream is None:
-        upstream = np.random.default_rng(rng).standard_normal(subject.shape) if not subject.is_loss else np.ones(())
-    upstream = np.asarray(upstream, dtype=np.float64)
-    if upstream.shape != subject.shape:
-        raise ValueError(f"upstream must have the shape of the output, {subject.shape}; got {upstream.shape}")
+    started = time.perf_counter()
+    its = callee(layer)
+    rng = np.random.default_rng(rng)
+    report = GradientReport(its.name)
+    with FrozenGlobals() as frozen_globals:
+        def subject(dtype):
+            return Subject(its, inputs, keywords, dtype=dtype, params=params, frozen_globals=frozen_globals)
+        try:
+            _fill(report, subject, upstream, method, rng, atol, rtol, dtype, rules)
+        except Finding as finding:
+            report.problem = str(finding)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def _fill(report, make_subject, upstream, method, rng, atol, rtol, dtype, rules):
+    given = make_subject(None)
+    kind = given.out.dtype if given.out.dtype.kind == "f" else np.dtype(float)
+    report.lines = conduct.lines(given, rng.standard_normal(given.out.shape).astype(kind), rng, rules)
+    if not report.lines[0].ok:
+        raise Finding("not repeatable, so nothing could be compared")
+    subject = given if dtype is None else make_subject(np.dtype(dtype))
+    upstream, how = _upstream(subject, upstream, rng)
+    weights = upstream.astype(float).reshape(-1)
+    chosen = choose(subject, method, weights, rng)
     analytic = subject.backward(upstream)
-    reason = "as asked for"
-    if method == "auto":
-        obstacle = _obstacle(subject)
-        method, reason = ("central", obstacle) if obstacle else ("complex", "forward accepts complex numbers")
-    title, derivative, default_atol, default_rtol = METHODS[method]
-    subject.use(np.complex128 if method == "complex" else np.float64)
-    numeric = {name: derivative(subject, variable, upstream) for name, variable in subject.variables.items()}
-    scale = max((np.abs(g).max(initial=0.0) for g in numeric.values()), default=0.0)
-    atol = default_atol * (scale if np.isfinite(scale) and scale else 1.0) if atol is None else atol
-    rtol = default_rtol if rtol is None else rtol
-    rows = [Row(name, variable.kind, analytic[name], numeric[name], atol, rtol)
-            for name, variable in subject.variables.items()]
-    return GradientReport(subject.name, title, reason, rows)
+    report.method, report.reason = chosen.title, chosen.reason
+    report.settings = {"step": chosen.step, "dtype": _precision(subject, dtype), "upstream": how, "atol": atol,
+                       "rtol": chosen.rtol if rtol is None else rtol}
+    rows = _all_at_once if chosen.name == "directional" else _one_by_one
+    started = time.perf_counter()
+    report.rows = rows(subject, analytic, weights, chosen, report.settings, rng)
+    report.settings["seconds"] = time.perf_counter() - started
+    report.warnings = remarks(subject, report, upstream, how)
+    report.diagnosis = diagnose(subject, report, upstream)
 
 
-def _obstacle(subject):
-    """Why the complex step cannot be used here, in words; None if it can."""
-    plain = subject.forward()
-    subject.use(np.complex128)
-    try:
-        for variable in subject.variables.values():
-            kept = variable.values.copy()
-            variable.values[:] = kept + 1j * COMPLEX_STEP
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", np.exceptions.ComplexWarning)
-                out = subject.forward()
-            variable.values[:] = kept
-            if not np.allclose(out.real, plain, rtol=1e-9, atol=1e-9, equal_nan=True):
-                return "forward gives other values for complex numbers"
-            if out.dtype.kind != "c":
-                return f"forward drops the imaginary part of {variable.name}"
-    except Exception as error:
-        return f"forward does not accept complex numbers: {type(error).__name__}"
-    finally:
-        subject.use(np.float64)
-    return None
+def _upstream(subject, given, rng):
+    """(the upstream gradient, how it came about)."""
+    kind = subject.out.dtype if subject.out.dtype.kind == "f" else np.dtype(float)
+    if subject.is_loss:
+        return np.ones((), kind), "1, the loss itself"
+    if given is None:
+        return rng.standard_normal(subject.out.shape).astype(kind), "random"
+    given = np.asarray(given)
+    if given.dtype.kind not in "fiu" or given.shape != subject.out.shape:
+        raise ValueError(f"upstream must hold floats and have the shape of the output, {subject.out.shape}; got "
+                         f"{given.dtype} {given.shape}")
+    return given.astype(kind), "as given"
+
+
+def _precision(subject, dtype):
+    if subject.converted:
+        return f"{np.dtype(dtype)} copy of a {' and '.join(sorted(subject.converted))} layer"
+    return " and ".join(sorted({str(v.original.dtype) for v in subject.variables.values()}))
+
+
+def _one_by_one(subject, analytic, weights, chosen, settings, _):
+    """A row for each variable, every element nudged by itself."""
+    measure = complex_step if chosen.by_complex_step else central_differences
+    if chosen.by_complex_step:
+        subject.use(complex_of(next(iter(subject.variables.values())).original.dtype))
+    numeric = {name: measure(subject, variable, weights) for name, variable in subject.variables.items()}
+    subject.use(None)
+    largest = max(np.abs(g[np.isfinite(g)]).max(initial=0.0) for g, _ in numeric.values())
+    _set_atol(settings, chosen, largest, weights, subject.out)
+    return [Row(name, v.kind, np.asarray(analytic[name], float), numeric[name][0], settings["atol"], settings["rtol"],
+                numeric[name][1]) for name, v in subject.variables.items()]
+
+
+def _set_atol(settings, chosen, largest, weights, out):
+    """Unless given, atol is a share of the largest gradient, or of the loss's terms if all gradients are tiny."""
+    if settings["atol"] is None:
+        terms = np.abs(weights * out.reshape(-1))
+        settings["atol"] = float(chosen.atol * max(largest, 0.1 * terms[np.isfinite(terms)].max(initial=0.0), 1e-300))
+
+
+def _all_at_once(subject, analytic, weights, chosen, settings, rng):
+    """One row for all variables together; if it fails or was only approximate, one for each of them as well."""
+    along = directions(subject, rng)
+    everything = {"all at once": along, **{name: {name: along[name]} for name in along}}
+    rows = []
+    for name, some in everything.items():
+        slope, kink = measured(subject, some, weights, chosen.by_complex_step)
+        claim, size = claimed(analytic, some)
+        _set_atol(settings, chosen, size if np.isfinite(size) else 0.0, weights, subject.out)
+        count = sum(d.size for d in some.values())
+        rows.append(Row(name, "all" if len(rows) == 0 else "direction", np.array(claim), np.array(slope),
+                        settings["atol"], settings["rtol"], np.array(kink), count,
+                        (count,) if len(rows) == 0 else subject.variables[name].shape))
+        if rows[0].ok and chosen.by_complex_step:
+            break
+    return rows

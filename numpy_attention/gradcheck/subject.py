@@ -1,120 +1,134 @@
-"""What is checked, whatever it is: numbers that can be nudged, a forward, a backward.
+"""What is checked: numbers that can be nudged, a forward, a backward.
 
 A gradient check asks one question of every number that goes into a layer: if I nudge this number, does the output
-move as backward says? So a layer is seen here as `variables` (its inputs and its parameters, each a flat row of
-numbers), `forward()` at their present values, and `backward(dout)`, which hands out one gradient for each variable.
-The layer itself is a deep copy; the caller's is never touched.
+move as backward says? A `Subject` is a layer seen that way: `variables` (its inputs and parameters), `forward()` at
+their present values, and `backward(dout)`, which hands out one gradient for each variable. It works on deep copies;
+the caller's layer and arrays are never touched.
 """
-import copy
-import inspect
-
 import numpy as np
 
-
-class Variable:
-    """Numbers that may be nudged: `values` is flat, `shape` says how the layer sees them."""
-
-    def __init__(self, name, array, kind):
-        self.name, self.kind, self.shape = name, kind, array.shape
-        self.values = array.astype(np.float64).reshape(-1)
-
-    def array(self):
-        return self.values.reshape(self.shape)
+from . import parameters
+from .callee import Finding, positional
+from .frozen import Frozen, FrozenGlobals
+from .returned import Returned
+from .trial import Trial, as_output, copied, starts_itself
+from .variables import Variable, variables
 
 
 class Subject:
-    """A layer with its inputs, on copies: `variables`, `forward()`, `backward(dout)`."""
+    """A layer with its inputs, on copies in the precision `dtype` (None: as they are)."""
 
-    def __init__(self, layer, inputs, keywords):
-        self.layer = copy.deepcopy(layer)
-        self.name = type(layer).__name__
-        self.keywords = {name: copy.deepcopy(value) for name, value in keywords.items()}
-        integer = getattr(layer, "integer_inputs", ())
-        self.arguments, self.variables = [], {}
-        for name, given in zip(_argument_names(layer, len(inputs)), inputs, strict=True):
-            array = np.array(given)
-            if name in integer or array.dtype.kind not in "fciu":
-                self.arguments.append(array)
-            else:
-                self.arguments.append(Variable(name, array, "input"))
-        self._name_variables()
+    def __init__(self, callee, inputs, keywords, *, dtype=np.float64, params=None, frozen_globals=None):
+        self.callee, self.name, self.dtype, self.params = callee.copy(), callee.name, dtype, params
+        self.globals = frozen_globals or FrozenGlobals()
+        self.names, inputs, keywords = positional(callee, inputs, keywords)
+        lists = {id(a): np.asarray(a) for a in inputs if isinstance(a, list)}
+        self.given = [lists.get(id(a), a) for a in inputs]
+        self.converted = set()                      # precisions that were changed to dtype
+        self.arguments = [self._taken(a) for a in self.given]
+        self.keywords = {name: self._taken(a) for name, a in keywords.items()}
+        for p in parameters.find(self.callee.layer, params):
+            parameters.put(self.callee.layer, p.path, self._taken(parameters.follow(self.callee.layer, p.path)))
+        self.pristine = self.callee.copy()
+        self._first_run()
 
-    def _name_variables(self):
-        """One run, to see which gradients backward hands out and under which names."""
-        out = self.forward()
-        self.shape, self.dtype = out.shape, out.dtype
-        self.is_loss = out.ndim == 0 and not _needs_upstream(self.layer)
-        returned = self._returned(np.zeros_like(out))
-        wanted = [a for a in self.arguments if isinstance(a, Variable)]
-        if len(returned) == len(self.arguments):
-            pairs = [(a, g) for a, g in zip(self.arguments, returned, strict=True) if isinstance(a, Variable)]
-        elif len(returned) == len(wanted):
-            pairs = list(zip(wanted, returned, strict=True))
-        elif not returned:
-            pairs = []
-        else:
-            raise ValueError(f"{self.name}.backward returned {len(returned)} gradients for {len(wanted)} inputs")
-        grads = getattr(self.layer, "grads", None) or {}
-        pairs = [(variable, gradient) for variable, gradient in pairs if gradient is not None]
-        for variable, gradient in pairs:
-            if grads.get(variable.name) is not gradient:
-                variable.name = next((name for name, g in reversed(grads.items()) if g is gradient), variable.name)
-        self.inputs = [variable for variable, _ in pairs]
-        self.keyword_inputs = [name for name, value in self.keywords.items() if name in grads
-                               and isinstance(value, np.ndarray) and value.dtype.kind in "fc"]
-        for name in self.keyword_inputs:
-            self.keywords[name] = Variable(name, self.keywords[name], "input")
-        self.variables = {v.name: v for v in [*self.inputs, *(self.keywords[n] for n in self.keyword_inputs)]}
-        self.slots = {}
-        for name, params, key in _parameters(self.layer):
-            self.variables[name] = Variable(name, params[key], "parameter")
-            self.slots[name] = params, key
-        self.use(np.float64)
+    def _taken(self, given):
+        """Lists of numbers become arrays, floats get the precision asked for; all else stays."""
+        if not isinstance(given, np.ndarray | list | float):
+            return given
+        array = np.asarray(given)
+        if array.dtype.kind != "f" or self.dtype is None or array.dtype == self.dtype:
+            return array
+        self.converted.add(str(array.dtype))
+        return array.astype(self.dtype)
+
+    def _first_run(self):
+        """See what comes out, which gradients come back, and so what the variables are."""
+        trial = self.trial()
+        self.out, self.drawn_from = trial.out, trial.frozen.moved() + self.globals.moved()
+        self.returned = Returned(trial, self.names, self.given, self.params)
+        if self.returned.doubtful:
+            self._try_as_floats(self.returned.doubtful)
+        inputs = {where: pair for where, pair in self.returned.arrays.items() if not _is_parameter(where)}
+        memory = {where: self.given[where] if isinstance(where, int) else pair[1] for where, pair in inputs.items()}
+        self.variables = {v.name: v for v in variables(inputs, memory)}
+        for p in filter(_is_parameter, self.returned.arrays):
+            array = parameters.follow(self.callee.layer, p.path)
+            self.variables[p.name] = Variable(p.name, "parameter", array, array.shape, [(p, None)])
+        if not self.variables:
+            raise Finding(f"there is nothing to check: {self.name} has no parameters and no input with a gradient")
+        self.is_loss = starts_itself(self.callee, self.out)
+        self.frozen = Frozen(self.callee.layer)
+        self.use(None)
+
+    def _try_as_floats(self, doubtful):
+        """Whole numbers that got a gradient are floats in disguise, unless the layer cannot do without whole ones."""
+        kept = list(self.arguments)
+        for i in doubtful:
+            self.arguments[i] = self.arguments[i].astype(self.dtype or np.float64)
+        try:
+            self.returned = Returned(self.trial(), self.names, self.given, self.params)
+        except Finding:
+            self.arguments = kept
+            for i in doubtful:
+                del self.returned.arrays[i]
+
+    def array_of(self, where):
+        """The array of an argument, keyword or Parameter, as it was before any run."""
+        if _is_parameter(where):
+            return parameters.follow(self.pristine.layer, where.path)
+        return self.arguments[where] if isinstance(where, int) else self.keywords[where]
+
+    def trial(self):
+        """A fresh copy, run forward once."""
+        return Trial(self.pristine, self.arguments, self.keywords, self.globals)
+
+    def backward(self, dout):
+        """{name: gradient} of Σ dout ∘ out, from a fresh copy."""
+        return self.totals(self.returned.gradients(self.trial(), dout))
+
+    def totals(self, gradients):
+        """{variable: gradient} from {where: gradient}; a gradient of the wrong shape counts as NaN."""
+        found = {}
+        for name, variable in self.variables.items():
+            mine = [(gradients.get(where), places) for where, places in variable.members]
+            fits = all(g is None or variable.fits(g, places) for g, places in mine)
+            found[name] = variable.total(mine) if fits else np.full(variable.shape, np.nan)
+        return found
 
     def use(self, dtype):
-        """Carry all variables as `dtype` from now on."""
+        """Carry all variables as `dtype` from now on; None for the precision that they came in."""
+        self._inputs, self._options = list(self.arguments), dict(self.keywords)
+        self._moving, still = [], {*range(len(self._inputs)), *self._options}
         for variable in self.variables.values():
-            values = variable.values if np.issubdtype(dtype, np.complexfloating) else variable.values.real
-            variable.values = values.astype(dtype)
-        for name, (params, key) in self.slots.items():
-            params[key] = self.variables[name].array()
+            variable.use(dtype)
+            for where, places in variable.members:
+                if _is_parameter(where):
+                    parameters.put(self.callee.layer, where.path, variable.array())
+                else:
+                    self._moving.append((self._target(where), where, variable, places))
+                    still.remove(where)
+        self._still = [(self._target(where), where, self._target(where)[where]) for where in still
+                       if copied(self._target(where)[where]) is not self._target(where)[where]]
+
+    def _target(self, where):
+        return self._inputs if isinstance(where, int) else self._options
 
     def forward(self):
         """The output at the variables' present values."""
-        inputs = [a.array() if isinstance(a, Variable) else a for a in self.arguments]
-        keywords = {name: a.array() if isinstance(a, Variable) else a for name, a in self.keywords.items()}
-        return np.asarray(self.layer.forward(*inputs, **keywords))
-
-    def backward(self, dout):
-        """{variable name: gradient} of Σ dout ∘ out, after a fresh forward."""
-        self.forward()
-        found = dict(zip((v.name for v in self.inputs), (g for g in self._returned(dout) if g is not None),
-                         strict=False))
-        found.update({name: self.layer.grads[name] for name in self.keyword_inputs})
-        found.update({name: layer_grads[key] for name, layer_grads, key in _parameters(self.layer, "grads")})
-        return {name: np.asarray(found[name]) for name in self.variables}
-
-    def _returned(self, dout):
-        returned = self.layer.backward() if self.is_loss else self.layer.backward(dout)
-        if returned is None:
-            return []
-        return list(returned) if isinstance(returned, tuple | list) else [returned]
+        for target, where, given in self._still:
+            target[where] = copied(given)
+        made = {}                                       # arrays that are one for the caller stay one for the layer
+        for target, where, variable, places in self._moving:
+            key = variable.name, id(places)
+            if key not in made:
+                made[key] = variable.array(places).copy()
+            target[where] = made[key]
+        self.frozen.rewind()
+        if self.drawn_from:
+            self.globals.rewind()
+        return as_output(self.name, self.callee.forward(*self._inputs, **self._options))
 
 
-def _argument_names(layer, count):
-    parameters = inspect.signature(layer.forward).parameters.values()
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return [names[i] if i < len(names) else f"input {i}" for i in range(count)]
-
-
-def _needs_upstream(layer):
-    parameters = inspect.signature(layer.backward).parameters.values()
-    return any(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
-
-
-def _parameters(layer, which="params", prefix=""):
-    """(dotted name, dictionary, key) of every learned array in the layer and its sublayers."""
-    found = [(prefix + key, getattr(layer, which), key) for key in layer.params]
-    for name, inner in layer.sublayers().items():
-        found += _parameters(inner, which, f"{prefix}{name}.")
-    return found
+def _is_parameter(where):
+    return isinstance(where, parameters.Parameter)

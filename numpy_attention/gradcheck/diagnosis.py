@@ -1,0 +1,2 @@
+def diagnose(subject, report, upstream):
+    return []
