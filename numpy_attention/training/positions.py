@@ -1,0 +1,64 @@
+"""Positions of each kind: five ways to tell a model about order, one of which is not to tell it.
+
+    learned      a table with a row for each place, added to the embeddings; it ends where the table ends
+    sinusoidal   a fixed code of slow and fast waves, added to the embeddings
+    rotary       queries and keys are turned by their places, in every layer
+    alibi        a penalty on far-away keys, in every layer
+    none         nothing; a causal model can still tell, because its first token sees one key and its last sees all
+"""
+
+from ..layers.alibi import alibi_bias
+from ..layers.attention import ScaledDotProductAttention
+from ..layers.layer import Layer
+from ..layers.learned_positions import LearnedPositions
+from ..layers.positions import sinusoidal_positions
+from ..layers.rotary import RotaryAttention
+
+POSITIONS = ("learned", "sinusoidal", "rotary", "alibi", "none")
+
+
+class SinusoidalPositions(Layer):
+    """x + sinusoidal_positions(L, D), with nothing to learn.
+
+    Shapes: x and out (..., L, D).
+
+    >>> from numpy_attention.training.positions import SinusoidalPositions
+    >>> SinusoidalPositions()(np.zeros((1, 2, 4)))[0, 0]
+    array([0., 1., 0., 1.])
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+
+    FORWARD = (("out", "x + sin | cos (position / 10000^(2i/D))", "... L D",
+                "Write each token's place into its row.", "把位置写进每个词元的那一行。"),)
+    BACKWARD = (("dx", "dout", "... L D",
+                 "A sum hands its gradient on unchanged.", "加法把梯度原样传回去。"),)
+
+    def forward(self, x):
+        out = x + sinusoidal_positions(*x.shape[-2:], dtype=x.real.dtype)
+        self.cache = {"x": x, "out": out}
+        return out
+
+    def backward(self, dout):
+        self.grads = {"out": dout, "x": dout}
+        return dout
+
+
+def placing_layer(kind, length, d_model, *, rng, dtype):
+    """The layer that adds positions to the embeddings, or None for the kinds that work elsewhere."""
+    if kind not in POSITIONS:
+        raise ValueError(f"positions must be one of {', '.join(POSITIONS)}; got {kind!r}")
+    if kind == "learned":
+        return LearnedPositions(length, d_model, rng=rng, dtype=dtype)
+    return SinusoidalPositions() if kind == "sinusoidal" else None
+
+
+def attention_for(kind, d_k, scale):
+    """What the heads of one layer do with Q, K, V when positions are of this kind; scale None means 1/√d_k."""
+    plain = ScaledDotProductAttention(scale=scale)
+    return RotaryAttention(d_k, attention=plain) if kind == "rotary" else plain
+
+
+def position_bias(kind, heads, L, dtype):
+    """What is added to the scores, (1, H, L, L); None for all kinds but alibi."""
+    return alibi_bias(heads, L, dtype=dtype) if kind == "alibi" else None

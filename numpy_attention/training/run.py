@@ -1,0 +1,129 @@
+"""A run: everything that decides how a training goes on, and everything that was noted on the way.
+
+Whoever holds the same run at the same step gets the same rest of it, to the last bit: the task, the model with its
+parameters, the optimizer with its running means, and the random generator that makes the next exercises.
+"""
+import functools
+from collections import defaultdict
+
+import numpy as np
+
+from ..layers.cross_entropy import CrossEntropyLoss
+from .lookup import LookupModel
+from .measure import head_scores
+from .model import ToyModel
+from .optimizers import SGD, Adam, AdamW
+from .step import training_step
+from .tasks import task as make_task
+from .tasks.recipe import NOT_ASKED
+
+OPTIMIZERS = {"adam": functools.partial(Adam, betas=(0.9, 0.99)), "adamw": functools.partial(AdamW, betas=(0.9, 0.99)),
+              "sgd": SGD}
+
+
+class Run:
+    """One training run, at some step of it; `train` makes it, `resume` reads it from a file.
+
+    Attributes:
+        task, model, optimizer, rng: what it goes on with. settings: how it was set up, by name.
+        step: updates done. seconds: that they took. stopped: "", "learned", "interrupted" or "done".
+        history: by name, what was measured and at which "step"; "loss" and "accuracy" are numbers, the measurements of
+            heads are (layers, H). losses: the training loss of every step.
+        snapshots: by step, the weights of the watched heads on one fixed exercise, {(layer, head): (L, S)}.
+        exercise: that exercise, a Batch of one.
+
+    >>> run = na.training.train("reverse", steps=50, progress=False)
+    >>> run.step, run.history["step"], run.history["accuracy"][-1] > 0.9
+    (50, [0, 25, 50], True)
+    >>> run.task, run.parameters
+    (Reverse(V=10, L=8), 1472)
+    """
+
+    def __init__(self, settings, task, model, optimizer, batch_size, clip, seed):
+        self.settings, self.task, self.model, self.optimizer = settings, task, model, optimizer
+        self.batch_size, self.clip = batch_size, clip
+        self.loss = CrossEntropyLoss(ignore_index=NOT_ASKED)
+        self.rng = np.random.default_rng([seed, 1])             # [seed, 0] made the parameters
+        self.held_out = task.batch(128, rng=[seed, 2])          # measured on exercises of its own
+        self.exercise = task.batch(1, rng=[seed, 3])
+        self.step, self.seconds, self.stopped = 0, 0.0, ""
+        self.losses, self.history, self.snapshots = [], defaultdict(list), {}
+
+    def advance(self):
+        """One training step on new exercises."""
+        batch = self.task.batch(self.batch_size, self.rng)
+        self.losses.append(float(training_step(self.model, batch, self.loss, self.optimizer, clip=self.clip)))
+        self.step += 1
+
+    def measure(self):
+        """Note loss, accuracy and the measurements of all heads on the held-out exercises."""
+        batch = self.held_out
+        logits = self.model(*batch.inputs)
+        right = logits.argmax(axis=-1) == batch.targets
+        found = {"step": self.step, "loss": float(self.loss(logits, batch.labels)),
+                 "accuracy": float(right[batch.counts].mean()), **head_scores(self.model, batch)}
+        for name, value in found.items():
+            self.history[name].append(value)
+
+    def take_snapshot(self, watch=None):
+        """Keep the weights on the fixed exercise: of the watched (layer, head) pairs, all unless given."""
+        self.model(*self.exercise.inputs)
+        layers = [attention.weights[0].copy() for attention in self.model.attentions()]
+        heads = watch or [(layer, head) for layer, weights in enumerate(layers) for head in range(len(weights))]
+        self.snapshots[self.step] = {(layer, head): layers[layer][head] for layer, head in heads}
+
+    @property
+    def accuracy(self):
+        """The last measured accuracy."""
+        return self.history["accuracy"][-1]
+
+    @property
+    def parameters(self):
+        """How many numbers the model learns."""
+        return sum(p.size for p in self.model.named_params().values())
+
+    def steps_to(self, accuracy):
+        """The first measured step with at least this accuracy; None if there is none."""
+        measured = zip(self.history["step"], self.history["accuracy"], strict=True)
+        return next((step for step, reached in measured if reached >= accuracy), None)
+
+    def __str__(self):
+        return (f"{self.task!r}, {self.parameters:,} parameters: accuracy {self.accuracy:.3f} "
+                f"after {self.step} steps in {self.seconds:.1f} s")
+
+    __repr__ = __str__
+
+
+def set_up(task, model, *, optimizer, lr, warmup, batch_size, clip, seed, sizes):
+    """A Run at step 0, from names and numbers."""
+    task = make_task(task)
+    if model is None:
+        sizes = {**task.model, **sizes}
+        model, made = model_for(task, rng=[seed, 0], **sizes), sizes
+    elif sizes:
+        raise ValueError(f"the model is given, so its sizes are too; got {', '.join(sizes)}")
+    else:
+        made = type(model).__name__
+    make = OPTIMIZERS.get(optimizer, optimizer) if isinstance(optimizer, str) else optimizer
+    if not callable(make):
+        raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, or make one; got {optimizer!r}")
+    schedule = lr if callable(lr) else functools.partial(warm_up, peak=lr, steps=warmup)
+    settings = {"task": task.name, "task settings": task.settings, "model": made, "optimizer": str(optimizer),
+                "lr": str(lr) if callable(lr) else lr, "warmup": warmup, "batch_size": batch_size, "clip": clip,
+                "seed": seed}
+    return Run(settings, task, model, make(model, lr=schedule), batch_size, clip, seed)
+
+
+def model_for(task, **sizes):
+    """The model that fits a task: ToyModel, or LookupModel where there is a memory."""
+    if task.slots:
+        if sizes.pop("layers", 1) != 1:
+            raise ValueError(f"{task.name} is looked up in one step: layers must be 1")
+        return LookupModel(task.vocab, **sizes)
+    return ToyModel(task.vocab, task.length, classes=task.classes, questions=task.questions,
+                    **{"causal": task.causal, **sizes})
+
+
+def warm_up(step, *, peak, steps):
+    """The learning rate: up in a straight line over the first steps, then constant."""
+    return peak * min(1.0, step / max(steps, 1))

@@ -1,0 +1,68 @@
+"""Repeats: a random block of letters, written again and again, and the next letter is to be told.
+
+The only way to know what follows a letter is to find where it stood before and to read what came next. A head that
+does so is called an induction head. It needs help from a layer below, because a key has to hold what stood *before*
+its place. If the block always has the same length, there is a shortcut: look that many places back. Varying lengths
+close it.
+"""
+import numpy as np
+
+from ...layers.layer import size
+from .recipe import Batch, Task, shared
+
+
+class Induction(Task):
+    """Foretell the next letter of a block that repeats itself, wherever the answer can be known.
+
+    Args:
+        V: letters. L: how many are read.
+        periods: the lengths that a block may have, (shortest, longest); no letter stands twice in a block.
+        bos: whether a special first token <s> comes before the blocks; L counts it.
+
+    Raises: ValueError for a block longer than the alphabet, or a sequence too short for its repeats.
+
+    >>> task = na.training.task("induction", L=8, periods=(3, 3))
+    >>> batch = task.batch(1, rng=0)
+    >>> "".join(task.words(batch.inputs[0][0])), "".join(task.words(batch.targets[0])), batch.counts.astype(int)
+    ('cldcldcl', 'ldcldcld', array([[0, 0, 0, 1, 1, 1, 1, 1]]))
+    >>> batch.gold[0, 0, 3]                 # the second c looks at what followed the first
+    array([0., 1., 0., 0., 0., 0., 0., 0.])
+
+    Source: Elhage et al. 2021; Olsson et al. 2022, "In-context Learning and Induction Heads".
+    """
+
+    name, causal = "induction", True
+    model, steps = {"layers": 2, "heads": 1, "d_model": 32}, 300
+
+    def __init__(self, V=16, L=20, periods=(4, 10), bos=False):
+        V, L, periods = size("V", V), size("L", L), tuple(periods)
+        shortest, longest = (size("each period", p) for p in (periods[0], periods[-1]))
+        room = min(V, L - 1 - bool(bos))
+        if len(periods) != 2 or not 1 <= shortest <= longest <= room:
+            raise ValueError(f"periods must be (shortest, longest) with 1 <= shortest <= longest <= {room}: a block "
+                             f"has no letter twice (V = {V}) and its repeat must be read (L = {L}); got {periods}")
+        super().__init__(vocab=V + bool(bos), length=L, V=V, L=L, periods=periods, bos=bool(bos))
+
+    def make(self, N, rng):
+        V, L, (shortest, longest), bos = self.settings.values()
+        letters = rng.permuted(np.broadcast_to(np.arange(V), (N, V)), axis=1)
+        period = rng.integers(shortest, longest + 1, size=(N, 1))
+        place = np.arange(L + 1) - bos                                          # of each letter in its repeats
+        stream = np.take_along_axis(letters, place % period, axis=1)            # (N, L + 1)
+        if bos:
+            stream[:, 0] = V
+        tokens, targets = stream[:, :-1], stream[:, 1:]
+        gold = shared(prefix_matches(tokens))[:, None]                          # (N, 1, L, L)
+        return Batch((tokens,), targets, place[:-1] >= period, gold)
+
+    def word(self, token):
+        return "<s>" if token == self.settings["V"] else super().word(token)
+
+
+def prefix_matches(tokens):
+    """(N, L) -> bool (N, L, L): True at (i, j) when the token just before j is the same as token i, and j <= i."""
+    tokens = np.asarray(tokens)
+    L = tokens.shape[-1]
+    same = np.zeros((*tokens.shape, L), bool)
+    same[..., 1:] = tokens[..., :, None] == tokens[..., None, :-1]
+    return same & np.tri(L, dtype=bool)
