@@ -8,7 +8,7 @@ MARKERS = "osD^vP*"
 
 
 def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None, alt, size=(7.5, 3.6)):
-    """Several curves over the same x, told apart by colour and by marker, each named at its end.
+    """Several curves over the same x, told apart by colour and by marker, each named at the right.
 
     Args:
         x: numbers. lines: {"name": values or None where there is none, ...}.
@@ -27,18 +27,16 @@ def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None,
     axes = figure.add_axes((0.11, 0.16, 0.66, 0.72))
     for axis in log:
         getattr(axes, f"set_{axis}scale")("log")
-    ends = []
+        getattr(axes, f"{axis}axis").set_major_formatter(_power)
+        getattr(axes, f"{axis}axis").set_minor_formatter("")
     for (name, y), colour, marker in zip(lines.items(), HUES * 3, MARKERS * 3, strict=False):
-        y = np.asarray(y, float)
-        axes.plot(x, y, color=colour, marker=marker, markersize=4, linewidth=1.4)
-        last = np.flatnonzero(np.isfinite(y))[-1]
-        ends.append((y[last], name, colour))
+        axes.plot(x, np.asarray(y, float), color=colour, marker=marker, markersize=4, linewidth=1.4, label=name)
     for at, text in marks:
         axes.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
         axes.text(at, 1.01, text, transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color=GREY)
     if limits:
         axes.set_ylim(*limits)
-    _name_lines(axes, ends)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
     axes.set_xlabel(xlabel, fontsize=9)
     axes.set_ylabel(ylabel, fontsize=9)
     axes.tick_params(labelsize=8)
@@ -49,16 +47,16 @@ def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None,
     return finish(figure, alt, "\n".join(text))
 
 
-def _name_lines(axes, ends, gap=0.075):
-    """Each line's name to its right, at the height where it ends, moved apart where they would overlap."""
-    axes.figure.canvas.draw()
-    right = axes.get_xlim()[1]
-    heights = [axes.transAxes.inverted().transform(axes.transData.transform((right, y)))[1] for y, *_ in ends]
-    taken = -np.inf
-    for i in np.argsort(heights):
-        taken = max(heights[i], taken + gap)
-        _, name, colour = ends[i]
-        axes.text(1.02, taken, name, transform=axes.transAxes, color=colour, fontsize=9, va="center")
+def _power(value, _position=None):
+    """A tick of a logarithmic axis: 10⁻³ for a power of ten beyond a thousand, the number itself in between.
+
+    >>> _power(1e-5), _power(100.0)
+    ('10⁻⁵', '100')
+    """
+    exponent = round(np.log10(value))
+    if not np.isclose(value, 10.0 ** exponent) or abs(exponent) < 3:
+        return f"{value:g}"
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digits=2, limits=(0, 1), alt):

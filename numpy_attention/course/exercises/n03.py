@@ -1,0 +1,140 @@
+# ruff: noqa: E501  (sentences in two languages)
+"""03 Check every gradient: a checker of one's own, by central differences and by the complex step."""
+import numpy as np
+
+from ...layers.attention import ScaledDotProductAttention
+from ..comparing import compare
+from ..exercise import GOLDEN, GRADIENT, INVARIANT, RANDOM, Exercise, Mistake, Stage
+from ..words import Finding, Words
+from .n01 import BY_HAND
+
+CLOSE = 1e-3
+
+
+def central(f, x, h=1e-5):
+    gradient = np.empty_like(x)
+    for i in np.ndindex(x.shape):
+        up, down = x.copy(), x.copy()
+        up[i] += h
+        down[i] -= h
+        gradient[i] = (f(up) - f(down)) / (2 * h)
+    return gradient
+
+
+def complex_step(f, x, h=1e-20):
+    gradient = np.empty_like(x)
+    for i in np.ndindex(x.shape):
+        z = x.astype(complex)
+        z[i] += 1j * h
+        gradient[i] = f(z).imag / h
+    return gradient
+
+
+def one_sided(f, x, h=1e-5):
+    return np.array([(f(x + h * _unit(x, i)) - f(x)) / h for i in np.ndindex(x.shape)]).reshape(x.shape)
+
+
+def _unit(x, i):
+    unit = np.zeros_like(x)
+    unit[i] = 1
+    return unit
+
+
+def _first_axis_only(f, x):
+    gradient = np.zeros_like(x)
+    for i in range(len(x)):
+        up, down = x.copy(), x.copy()
+        up[i] += 1e-5
+        down[i] -= 1e-5
+        gradient[i] = (f(up) - f(down)) / 2e-5
+    return gradient
+
+
+NEARLY = Words("已经很近了，但还不够：用的是中心差分吗？步长是不是 1e-5 左右？", "Close, but not close enough: is the difference central, and the step about 1e-5?")
+TWICE = Words("正好是两倍：中心差分要除以 2h。", "Exactly twice: a central difference is divided by 2h.")
+SIGN = Words("正负号反了：是 f(x + h) 减 f(x − h)。", "The sign is the wrong way round: f(x + h) minus f(x − h).")
+WHOLE_ROW = Words("一次移动了一整行：每次只能动一个数，用 np.ndindex(x.shape) 走遍所有格子。",
+                  "A whole row was moved at once: move one number at a time; np.ndindex(x.shape) visits every cell.")
+NOT_EXACT = Words("复数步应该精确到最后几位：h 可以小到 1e-20，而且不要做减法。", "The complex step is exact to the last digits: h may be 1e-20, and nothing is subtracted.")
+REAL_PART = Words("导数在虚部里：f(z).imag / h。", "The derivative is in the imaginary part: f(z).imag / h.")
+NO_STEP = Words("别忘了除以 h。", "Divide by h.")
+
+
+def _look(value, right, exact):
+    found = compare(value, right, "gradient", atol=1e-12 if exact else 1e-7, rtol=1e-12 if exact else 1e-7)
+    if found is None or found.hint or np.shape(value) != right.shape:
+        return found
+    value = np.asarray(value)
+
+    def about(other, tolerance=CLOSE):
+        return np.allclose(value, other, rtol=tolerance, atol=tolerance)
+
+    whole_row = np.broadcast_to(right.sum(axis=tuple(range(1, right.ndim)), keepdims=True), right.shape)
+    hints = [(about(2 * right), TWICE), (about(-right), SIGN), (about(right), NOT_EXACT if exact else NEARLY),
+             (exact and np.abs(value).max() < 1e-15, NO_STEP), (exact and np.abs(value).max() > 1e10, REAL_PART),
+             (right.ndim > 1 and about(whole_row), WHOLE_ROW)]
+    return Finding(found.what, next((hint for fits, hint in hints if fits), None))
+
+
+def _cubes(x):
+    return (x ** 3).sum()
+
+
+def _stages(exact):
+    def golden(learner):
+        x = np.array([[1., 2.], [3., 4.]])
+        return _look(learner(_cubes, x), 3 * x ** 2, exact)
+
+    def random(learner):
+        for seed, shape in ((1, (5,)), (2, (2, 3, 2))):
+            rng = np.random.default_rng(seed)
+            x, c = rng.standard_normal((2, *shape))
+
+            def f(x, c=c):
+                return (c * np.exp(x) * x).sum()
+
+            found = _look(learner(f, x), c * np.exp(x) * (x + 1), exact)
+            if found:
+                return found
+        return None
+
+    def attention(learner):
+        Q, K, V = BY_HAND
+        layer, upstream = ScaledDotProductAttention(), np.random.default_rng(3).standard_normal((3, 4))
+        layer(Q, K, V)
+        dQ, _, _ = layer.backward(upstream)
+
+        def loss(Q):
+            return (upstream * ScaledDotProductAttention()(Q, K, V)).sum()
+
+        return _look(learner(loss, Q), dQ, exact)
+
+    def linear(learner):
+        c = np.array([[3., -1., 0.]])
+        return _look(learner(lambda x: (c * x).sum(), np.array([[1000., 1e-3, -2.]])), c, exact)
+
+    return (Stage(GOLDEN, golden), Stage(RANDOM, random), Stage(GRADIENT, attention), Stage(INVARIANT, linear))
+
+
+def _mistake(answer, words):
+    return Mistake(answer, *words)
+
+
+CENTRAL_MISTAKES = (
+    _mistake(one_sided, NEARLY),
+    _mistake(lambda f, x: central(f, x, 1e-12), NEARLY),
+    _mistake(lambda f, x: 2 * central(f, x), TWICE),
+    _mistake(lambda f, x: -central(f, x), SIGN),
+    _mistake(_first_axis_only, WHOLE_ROW),
+)
+COMPLEX_MISTAKES = (
+    _mistake(central, NOT_EXACT),
+    _mistake(lambda f, x: np.array([f(x + 1e-20j * _unit(x, i)).imag for i in np.ndindex(x.shape)]).reshape(x.shape), NO_STEP),
+    _mistake(lambda f, x: np.array([f(x + 1e-20j * _unit(x, i)).real / 1e-20 for i in np.ndindex(x.shape)]).reshape(x.shape), REAL_PART),
+)
+EXERCISES = (
+    Exercise("numeric-gradient", "03", Words("用中心差分写一个梯度检验器。", "A gradient checker by central differences."),
+             _stages(exact=False), central, CENTRAL_MISTAKES, arguments="f, x"),
+    Exercise("complex-gradient", "03", Words("用复数步再写一个。", "And one by the complex step."),
+             _stages(exact=True), complex_step, COMPLEX_MISTAKES, arguments="f, x"),
+)
