@@ -75,6 +75,7 @@ def test_readme_quick_look_runs(tmp_path):
     run_python("\n".join(readme_block("quick look", "python")), tmp_path)
 
 
-def test_readme_states_the_test_command_as_one_line():
-    # .ci/run reads it from there, so that what the README promises is what is run.
-    assert len(readme_block("test command", "sh")) == 1
+@pytest.mark.parametrize("marker", ["run command", "test command"])
+def test_readme_states_each_command_as_one_line(marker):
+    # .ci/run reads them from there, so that what the README promises is what is run.
+    assert len(readme_block(marker, "sh")) == 1
