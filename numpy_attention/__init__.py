@@ -14,6 +14,7 @@ from .gradcheck import GradientReport, check_gradients
 from .layers.activations import GELU, ReLU, SiLU
 from .layers.alibi import alibi_bias, alibi_slopes
 from .layers.attention import ScaledDotProductAttention
+from .layers.blocked_attention import BlockedAttention
 from .layers.cross_entropy import CrossEntropyLoss
 from .layers.dropout import Dropout
 from .layers.embedding import Embedding
@@ -50,6 +51,7 @@ __all__ = [
     "SGD",
     "Adam",
     "AdamW",
+    "BlockedAttention",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",

@@ -110,7 +110,7 @@ def fit_mask(mask, shape):
     if mask.dtype != bool:
         raise TypeError(f"mask must be boolean (True = may attend), got {mask.dtype}: "
                         "use mask.astype(bool) if it holds 0 and 1, or bias= if it holds floats to be added")
-    return _fit("mask", mask.copy(), shape)
+    return fit("mask", mask.copy(), shape)
 
 
 def fit_bias(bias, shape, dtype=np.float64):
@@ -121,7 +121,7 @@ def fit_bias(bias, shape, dtype=np.float64):
     if bias.dtype.kind not in "fc":
         raise TypeError(f"bias is added to the scores and must be floats, got {bias.dtype}: "
                         "use mask= for a boolean pattern, or bias.astype(float) if you mean to add it")
-    return _fit("bias", bias.astype(bias.dtype if bias.dtype.kind == "c" else dtype), shape)
+    return fit("bias", bias.astype(bias.dtype if bias.dtype.kind == "c" else dtype), shape)
 
 
 def fit_mask_and_bias(mask, bias, shape, dtype):
@@ -135,13 +135,14 @@ def fit_mask_and_bias(mask, bias, shape, dtype):
 
 def sum_like(dbiased, bias):
     """The gradient of a bias that was added to the scores: summed over the axes for which it stood in."""
-    fitted = _fit("bias", bias, dbiased.shape)
+    fitted = fit("bias", bias, dbiased.shape)
     dbias = dbiased.sum(axis=tuple(range(dbiased.ndim - fitted.ndim)))
     alone = tuple(axis for axis, size in enumerate(fitted.shape) if size == 1)
     return dbias.sum(axis=alone, keepdims=True).reshape(bias.shape)
 
 
-def _fit(name, array, shape):
+def fit(name, array, shape):
+    """`array`, checked and with an axis for the heads where it has none, so that it broadcasts to `shape`."""
     axes = ("N", "H", "L", "S") if len(shape) == 4 else ("N", "L", "S")[-len(shape):]
     if len(shape) > 4:
         axes = tuple(f"B{i}" for i in range(len(shape) - 2)) + ("L", "S")

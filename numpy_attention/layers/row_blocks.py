@@ -20,12 +20,12 @@ def by_rows(function, *arrays):
     tables = [array.reshape(-1, array.shape[-1]) for array in arrays]       # views: the arrays are contiguous
     height = max(1, BLOCK // tables[0].shape[-1])
     blocks = [[table[top:top + height] for table in tables] for top in range(0, len(tables[0]), height)]
-    at_once(function, blocks)
+    at_once(function, blocks, arrays[0].size)
 
 
-def at_once(function, jobs):
-    """function(*job) for every job, on as many threads as there are processors."""
-    if THREADS == 1 or len(jobs) == 1:
+def at_once(function, jobs, numbers):
+    """function(*job) for every job, on as many threads as there are processors; few numbers are not worth a thread."""
+    if THREADS == 1 or len(jobs) == 1 or numbers <= BLOCK:
         for job in jobs:
             function(*job)
         return

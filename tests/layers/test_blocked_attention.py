@@ -1,0 +1,154 @@
+"""BlockedAttention gives the direct layer's numbers, whatever the blocks and threads, in memory that grows with L."""
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import numpy_attention as na
+from numpy_attention.layers import row_blocks
+
+from ..standard import MASK, QKV, D, H, L, N, S, d_k, d_v, draw
+
+BIAS = {"LS": draw(L, S), "NLS": draw(N, L, S), "NHLS": draw(N, H, L, S), "H": draw(1, H, 1, 1), "S": draw(N, 1, 1, S)}
+
+
+def both(blocked, direct, inputs, blocked_options=None, direct_options=None):
+    """Largest differences of out, weights and all gradients."""
+    out, expected = blocked(*inputs, **(blocked_options or {})), direct(*inputs, **(direct_options or {}))
+    upstream = draw(*out.shape, seed=4)
+    grads, wanted = blocked.backward(upstream), direct.backward(upstream)
+    assert_allclose(out, expected, rtol=0, atol=2e-15)
+    assert_allclose(blocked.weights, direct.weights, rtol=0, atol=2e-15)
+    for grad, want in zip(grads, wanted, strict=True):
+        assert_allclose(grad, want, rtol=0, atol=5e-15)
+    if "bias" in direct.grads:
+        assert blocked.grads["bias"].shape == direct.grads["bias"].shape
+        assert_allclose(blocked.grads["bias"], direct.grads["bias"], rtol=0, atol=5e-15)
+
+
+@pytest.mark.parametrize(("query_block", "key_block"), [(1, 1), (2, 3), (4, 5), (3, 2), (100, 100)])
+@pytest.mark.parametrize("options", [{}, {"mask": MASK}, {"bias": BIAS["LS"]}, {"mask": MASK, "bias": BIAS["NLS"]}],
+                         ids=["plain", "mask", "bias", "both"])
+def test_any_block_size_agrees_with_the_direct_layer(query_block, key_block, options):
+    both(na.BlockedAttention(query_block=query_block, key_block=key_block), na.ScaledDotProductAttention(),
+         QKV, options, options)
+
+
+@pytest.mark.parametrize("name", BIAS)
+def test_a_bias_of_every_rank_gets_its_gradient(name):
+    both(na.BlockedAttention(query_block=3, key_block=2), na.ScaledDotProductAttention(), QKV,
+         {"bias": BIAS[name]}, {"bias": BIAS[name]})
+
+
+@pytest.mark.parametrize("offset", [0, 1, -2, 9, -9])
+def test_causal_without_a_mask_is_the_causal_mask(offset):
+    both(na.BlockedAttention(query_block=2, key_block=2, causal=True, offset=offset), na.ScaledDotProductAttention(),
+         QKV, {}, {"mask": na.causal_mask(L, S, offset=offset)})
+
+
+def test_grouped_heads_and_scale():
+    inputs = draw(N, 6, L, d_k), draw(N, 2, S, d_k), draw(N, 2, S, d_v)
+    both(na.BlockedAttention(query_block=3, key_block=2, scale=0.3), na.ScaledDotProductAttention(scale=0.3), inputs)
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": True, "offset": 1}])
+def test_gradients_are_right(options):
+    na.check_gradients(na.BlockedAttention(query_block=3, key_block=2, **options), *QKV).assert_ok()
+    na.check_gradients(na.BlockedAttention(query_block=3, key_block=2, **options), *QKV, mask=MASK,
+                       bias=BIAS["LS"]).assert_ok()
+
+
+def test_inside_multi_head_attention():
+    x = draw(N, L, D)
+    blocked, direct = (na.MultiHeadAttention(D, 2, rng=0, attention=attention)
+                       for attention in (na.BlockedAttention(query_block=3, key_block=2, causal=True), None))
+    assert_allclose(blocked(x), direct(x, mask=na.causal_mask(L)), rtol=0, atol=2e-15)
+    assert_allclose(blocked.backward(x), direct.backward(x), rtol=0, atol=5e-15)
+    assert [step.name for step in na.trace(blocked)][4:7] == ["running", "log_sum", "heads"]
+
+
+def test_the_running_table_ends_at_the_row_s_log_sum():
+    attention = na.BlockedAttention(query_block=3, key_block=2)
+    attention(*QKV)
+    highest, total = attention.cache["running"].T
+    assert (np.diff(highest) >= 0).all()
+    assert_allclose(highest[-1] + np.log(total[-1]), attention.cache["log_sum"][0, 0, -1, 0])
+
+
+def test_dropout_meets_the_same_holes_in_backward_whatever_the_threads(monkeypatch):
+    results = []
+    for threads in (1, 2, 7):
+        monkeypatch.setattr(row_blocks, "THREADS", threads)
+        monkeypatch.setattr(row_blocks, "BLOCK", 0)
+        attention = na.BlockedAttention(query_block=3, key_block=2, dropout=0.4, rng=1)
+        heads = attention(*QKV)
+        results.append([heads, *attention.backward(draw(*heads.shape))])
+    for result in results[1:]:
+        for one, other in zip(result, results[0], strict=True):
+            assert_array_equal(one, other)
+    # Along any direction the loss changes as the gradients say: the holes are the same ones.
+    attention, step = na.BlockedAttention(dropout=0.4), 1e-6
+    for change in range(3):
+        losses = []
+        for sign in (1, -1):
+            moved = [a + sign * step * draw(*a.shape, seed=7) * (i == change) for i, a in enumerate(QKV)]
+            attention.rng = np.random.default_rng(5)
+            losses.append((attention(*moved) * draw(N, H, L, d_v, seed=2)).sum())
+        attention.rng = np.random.default_rng(5)
+        attention(*QKV)
+        grads = attention.backward(draw(N, H, L, d_v, seed=2))
+        assert_allclose((losses[0] - losses[1]) / (2 * step), (grads[change] * draw(*QKV[change].shape, seed=7)).sum(),
+                        rtol=1e-7)
+
+
+def test_hidden_nan_and_rows_that_see_nothing():
+    Q, K, V = (a.copy() for a in QKV)
+    mask = np.ones((N, H, L, S), bool)
+    mask[..., 3], mask[:, :, 1] = False, False
+    K[..., 3, :], V[..., 3, :] = np.nan, np.inf
+    attention = na.BlockedAttention(query_block=3, key_block=2)
+    with np.errstate(all="raise"):
+        heads = attention(Q, K, V, mask=mask)
+        grads = attention.backward(draw(*heads.shape))
+    assert np.isfinite(heads).all()
+    assert (heads[:, :, 1] == 0).all()
+    assert all(np.isfinite(grad).all() for grad in grads)
+    assert (grads[0][:, :, 1] == 0).all()
+    assert (grads[1][..., 3, :] == 0).all()
+
+
+def test_huge_scores_and_empty_arrays():
+    Q, K, V = np.array([[1e200], [1.]]), np.array([[1e100], [-1e100], [0.]]), np.eye(3)
+    assert_array_equal(na.BlockedAttention(key_block=1, scale=1.)(Q, K, V), [[1, 0, 0], [1, 0, 0]])
+    for lengths in ((0, 3), (3, 0), (1, 1), (0, 0)):
+        Q, K, V = np.ones((2, lengths[0], 4)), np.ones((2, lengths[1], 4)), np.ones((2, lengths[1], 5))
+        attention = na.BlockedAttention()
+        assert attention(Q, K, V).shape == (2, lengths[0], 5)
+        assert [g.shape for g in attention.backward(np.ones((2, lengths[0], 5)))] == [a.shape for a in (Q, K, V)]
+
+
+@pytest.mark.parametrize("options", [{"query_block": 0}, {"key_block": -1}, {"query_block": 2.0}, {"key_block": True},
+                                     {"dropout": 1.0}])
+def test_impossible_blocks_are_refused(options):
+    with pytest.raises((ValueError, TypeError), match=r"_block must be|p is the probability"):
+        na.BlockedAttention(**options)
+
+
+def test_causal_with_other_lengths_wants_an_offset():
+    with pytest.raises(ValueError, match="offset must be given when S differs from L"):
+        na.BlockedAttention(causal=True)(*QKV)
+
+
+def test_memory_grows_with_the_length_not_with_its_square():
+    peaks = []
+    for length in (512, 1024, 2048):
+        x = np.ones((length, 8), np.float32)
+        attention = na.BlockedAttention(query_block=64, key_block=64)
+        tracemalloc.start()
+        attention(x, x, x)
+        attention.backward(x)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 5 * peaks[0]              # a table would take 16 times as much
+    assert peaks[2] < 2048 * 2048 * 4 / 10
