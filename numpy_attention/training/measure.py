@@ -136,6 +136,11 @@ def head_scores(model, batch):
     {'entropy': (2, 1), 'gold mass': (2, 1), 'previous token': (2, 1), 'prefix match': (2, 1)}
     """
     model(*batch.inputs)
+    return scores_after_forward(model, batch)
+
+
+def scores_after_forward(model, batch):
+    """head_scores of a model that has just read the batch."""
     layers = [attention.weights for attention in model.attentions()]
     scores = {"entropy": [entropy(weights) for weights in layers]}
     if batch.gold is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..layers.cross_entropy import CrossEntropyLoss
 from .lookup import LookupModel
-from .measure import head_scores
+from .measure import scores_after_forward
 from .model import ToyModel
 from .optimizers import SGD, Adam, AdamW
 from .step import training_step
@@ -61,7 +61,7 @@ class Run:
         logits = self.model(*batch.inputs)
         right = logits.argmax(axis=-1) == batch.targets
         found = {"step": self.step, "loss": float(self.loss(logits, batch.labels)),
-                 "accuracy": float(right[batch.counts].mean()), **head_scores(self.model, batch)}
+                 "accuracy": float(right[batch.counts].mean()), **scores_after_forward(self.model, batch)}
         for name, value in found.items():
             self.history[name].append(value)
 
