@@ -78,9 +78,11 @@ class GELU(Layer):
         """Φ(x) and its slope φ(x), exact or by the tanh formula."""
         if self.approximate == "none":
             return normal_share(x), np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-        rate = math.sqrt(2 / math.pi)
-        bend = np.tanh(rate * (x + 0.044715 * x * x * x))
-        return (1 + bend) / 2, (1 - bend * bend) / 2 * rate * (1 + 3 * 0.044715 * x * x)
+        # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh u is nearly -1.
+        rate = 2 * math.sqrt(2 / math.pi)
+        share = sigmoid(rate * (x + 0.044715 * x * x * x))
+        fade = share * (1 - share)
+        return share, np.where(fade == 0, 0, fade * rate * (1 + 3 * 0.044715 * x * x))     # not even 0 · ∞ far out
 
 
 class SiLU(Layer):
@@ -129,7 +131,7 @@ def sigmoid(x):
 
 
 def normal_share(x):
-    """Φ(x) = erfc(−x / √2) / 2, number by number with Python's math.erfc, exact to the last digit or two.
+    """Φ(x) = erfc(−x / √2) / 2, number by number with Python's math.erfc, right to the last digits in the tails too.
 
     math.erfc takes real numbers only. A complex x is one with a tiny imaginary part, by which a complex-step check
     asks for the slope; for it Φ(x + ih) = Φ(x) + ih φ(x), which leaves out terms of the size h² and no others.

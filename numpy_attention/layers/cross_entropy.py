@@ -4,8 +4,6 @@ The model gives every class a share; the loss is minus the logarithm of the shar
 was everything, large if it was next to nothing. Its gradient is the simplest in the whole field: what the model said
 minus what it should have said.
 """
-import operator
-
 import numpy as np
 
 from .layer import Layer
@@ -72,7 +70,9 @@ class CrossEntropyLoss(Layer):
             if class_weights.ndim != 1 or not ((class_weights >= 0) & (class_weights < np.inf)).all():
                 raise ValueError("class_weights must have shape (C,) and hold numbers that are not negative; "
                                  f"got {class_weights}")
-        self.class_weights, self.ignore_index = class_weights, operator.index(ignore_index)
+        if isinstance(ignore_index, bool) or not isinstance(ignore_index, int | np.integer):
+            raise TypeError(f"ignore_index must be a whole number; got {ignore_index!r}")
+        self.class_weights, self.ignore_index = class_weights, int(ignore_index)
         self.label_smoothing, self.reduction = float(label_smoothing), reduction
         self.log_softmax = LogSoftmax()
 
