@@ -1,12 +1,41 @@
-"""Pictures of attention. Only this part needs matplotlib; it is imported when a plot is first asked for."""
+"""Pictures of attention. Only this part needs matplotlib; it is imported when a plot is first asked for.
+
+Every plot takes arrays, a layer or a trace, and returns a figure that pyplot does not know: it shows itself once in a
+notebook, ``figure.save(path)`` writes .png, .svg or .pdf, ``figure.alt_text`` says it in a sentence or two, and
+``figure.plain_text`` holds its numbers.
+"""
 try:
     import matplotlib  # noqa: F401
 except ImportError as error:
     raise ImportError("the plots need matplotlib: pip install matplotlib") from error
 
+from .check import plot_gradient_check
+from .cross import plot_cross_attention
 from .figure import Picture, save
+from .film import plot_film
+from .gradients import plot_gradients
 from .heads import plot_heads
+from .lines import plot_lines
+from .masks import plot_masks
+from .mixing import plot_mixing
 from .mnemonic import plot_mnemonic
+from .query_key import plot_query_key
+from .symmetry import plot_symmetry
 from .walkthrough import plot_walkthrough
 
-__all__ = ["Picture", "plot_heads", "plot_mnemonic", "plot_walkthrough", "save"]
+__all__ = [
+    "Picture",
+    "plot_cross_attention",
+    "plot_film",
+    "plot_gradient_check",
+    "plot_gradients",
+    "plot_heads",
+    "plot_lines",
+    "plot_masks",
+    "plot_mixing",
+    "plot_mnemonic",
+    "plot_query_key",
+    "plot_symmetry",
+    "plot_walkthrough",
+    "save",
+]

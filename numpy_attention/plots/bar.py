@@ -18,16 +18,15 @@ def weight_bar(figure, axes, scale, S, lang):
     return bar
 
 
-def signed_bar(figure, axes, scale, label):
-    """A small horizontal bar of a signed scale, with its two ends and zero."""
+def small_bar(figure, axes, scale, label):
+    """A small horizontal bar that says where a scale begins and ends, and where zero is."""
     from matplotlib.cm import ScalarMappable
 
-    limit = scale[1].vmax
-    ends = f"{limit:.3g}"
+    low, high = scale[1].vmin, scale[1].vmax
     bar = figure.colorbar(ScalarMappable(scale[1], scale[0]), cax=axes, orientation="horizontal")
-    low = [] if scale[1].vmin == 0 else [(-limit, f"−{ends}")]
-    ticks, labels = zip(*low, (0, "0"), (limit, ends), strict=True)
-    bar.set_ticks(ticks, labels=labels)
+    ticks = [low, high] if low >= 0 else [low, 0, high]
+    bar.set_ticks(ticks, labels=[f"{tick:.3g}".replace("-", "−") for tick in ticks])
+    bar.ax.minorticks_off()
     bar.ax.tick_params(labelsize=8, length=2)
     bar.ax.set_title(label, fontsize=8, pad=3)
     bar.outline.set(color=GREY, linewidth=0.6)

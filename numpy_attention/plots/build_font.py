@@ -2,7 +2,7 @@
 
     python -m numpy_attention.plots.build_font SOURCE_FONT
 
-``han.ttf`` holds every Chinese character found in the package, the notebooks and the README, and the 600 most common
+``han.ttf`` holds every Chinese character found in the package, the notebooks and the README, and the 800 most common
 ones besides, so that most Chinese sentences can be drawn on a machine without any Chinese font. ``box.ttf`` holds one
 glyph, a box, that stands for every character: what no font can draw is drawn as a box, and said once in a warning.
 
@@ -28,6 +28,10 @@ COMMON = (
     "观鱼精办像帝八复影告远群包整构料随划算象容示投势热值夫网望源息语股铁断派速怎需片爱律纪支早况病境证编"
     "越局推满且列觉服双未居除乐企引标确织初青志率项飞球节察龙响药站施均消客失轻存低甚般击曾防请离落显罗营"
     "足素视护副食创余照兴占巴虽洲村费易试星木黑左宝置跟央识维采六底宫房音环案批切斗富乡另倒若按查故突责严"
+    "桥模仅胜杀围席态破承招杨负层须父供续状域似依银范修找九致密终血旅钱赛独细效玉冲获习医演毛尽脸弹楼艺航"
+    "陆右协七攻镇检写苏宗章注阿抗弟坐验封紧劳户优财养适陈喜卫排射哥油刻留急降念云微伤例景拿绝阶座刘刚害印"
+    "亿沙母酒助闻超审待压升送监策略限竟香配藏敌呢差仍兰温园树征善波哪词岛止预怕继皮执味份角草男普答益谁船"
+    "惊核街夏宣掌田久著画辑奇尼剑吧谈背免孩礼材愿洋春架筑括晚乱乎讲尚良友临激刀夜室既敢邦挥昌板胡欧福港叶"
 )
 
 

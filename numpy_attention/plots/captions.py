@@ -23,7 +23,7 @@ def panel_title(name, values, hidden, room, lang):
     top = f"{top:.2f}" if math.isfinite(top) else "–"
     entropy, high = say(lang, "entropy", "熵"), say(lang, "max", "最大")
     full = f"{name} · {entropy} {share} nats · {high} {top}"
-    if width(full) * 0.079 <= room:
+    if width(full) * 0.068 <= room:
         return full, 9
     if room >= 2.1:
         return f"{name}\n{entropy} {share} nats · {high} {top}", 8.5
@@ -56,8 +56,7 @@ def headline(layers, batch, weights, averaged, lang):
     shape = np.shape(getattr(first, "weights", first)) if not hasattr(first, "query_tokens") else ()
     if len(shape) == (3 if averaged else 4) and shape[0] > 1:
         parts.append(say(lang, f"item {batch} of a batch of {shape[0]}", f"批次 {shape[0]} 个中的第 {batch} 个"))
-    found = statistics.remarks(np.concatenate([layer.reshape(-1, layer.shape[-1]) for layer in layers])
-                               if len({layer.shape[-1] for layer in layers}) == 1 else layers[0])
+    found = statistics.remarks(layers)
     parts += [say(lang, *remark) for remark in found] or [say(lang, "each row sums to 1", "每行之和为 1")]
     return " · ".join(parts)
 

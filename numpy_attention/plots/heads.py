@@ -11,6 +11,7 @@ from .captions import alt_text, headline, key, panel_name, panel_title, plain_te
 from .colours import GREY, weight_scale
 from .figure import axes_at, finish, picture
 from .matrix import draw_matrix
+from .sources import tokens_of
 from .tokens import read_both
 from .words import each, key_axis, query_axis, say
 
@@ -39,7 +40,7 @@ def plot_heads(
     Returns:
         a Figure, with ``alt_text`` and ``plain_text``.
 
-    >>> plot_heads(np.full((2, 4, 4), 0.25), list("abcd")).axes[1].getpanel_title()
+    >>> plot_heads(np.full((2, 4, 4), 0.25), list("abcd")).axes[1].get_title()
     'Head 1 · entropy 1.39/1.39 nats · max 0.25'
     """
     layers = maps.read_layers(weights, batch=batch, averaged=averaged)
@@ -47,8 +48,7 @@ def plot_heads(
         statistics.check_weights(layer, "weights")
     if not any(len(layer) for layer in layers):
         raise ValueError("weights has no heads: its axis H is 0")
-    if query_tokens is None and hasattr(weights, "query_tokens"):
-        query_tokens, key_tokens = weights.query_tokens, weights.key_tokens
+    query_tokens, key_tokens = tokens_of(weights, query_tokens, key_tokens)
     labels = [read_both(query_tokens, key_tokens, *layer.shape[1:]) for layer in layers]
     hidden = [maps.read_hidden(mask, layer.shape, batch=batch) for layer in layers]
     panels = [(r, h) for r, layer in enumerate(layers) for h in range(len(layer))]
@@ -95,7 +95,7 @@ class _Page:
     def __init__(self, columns, lines, L, S, rows, layered):
         gap = 0.45 if columns <= 4 else 0.14 if columns <= 12 else 0.09
         room = (PAGE - 1.6) / columns - gap
-        self.width = min(room, 3.3 if columns > 1 else 3.6)
+        self.width = min(room, 3.6)
         self.height = self.width * min(max(L / max(S, 1), 0.3), 1.6) if L else self.width * 0.3
         self.labelled = self.width >= 1.15
         longest = max(map(width, rows), default=0)

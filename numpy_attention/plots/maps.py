@@ -3,66 +3,9 @@
 import numpy as np
 
 from ..masks import fit_mask
+from .sources import find, is_holder
 
 FORMS = "(L, S), (H, L, S), (N, H, L, S), or a list with one such array per layer"
-
-
-def to_array(value, name):
-    """``value`` as a NumPy array of real numbers; tensors of other libraries are detached first."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        value = value.float() if "bfloat16" in str(value.dtype) else value
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a rectangular array, its rows differ in length: {error}") from None
-    if array.dtype == object or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    if np.iscomplexobj(array):
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}: plot {name}.real")
-    return array.astype(float) if array.dtype.kind in "bui" or array.dtype.itemsize < 4 else array
-
-
-def find(source, name):
-    """The array called ``name`` in a layer, a trace or a dictionary; any other source is itself the array.
-
-    >>> find({"weights": [[1.0]]}, "weights")
-    array([[1.]])
-    """
-    if hasattr(source, "cache") and hasattr(source, "grads"):
-        found = {**source.cache, **{f"d{key}": gradient for key, gradient in source.grads.items()}}
-        if name not in found:
-            call = "backward" if name.startswith("d") else "forward"
-            raise ValueError(f"{type(source).__name__} holds no {name!r}: call its {call} first")
-        source = found[name]
-    elif hasattr(source, "query_tokens"):
-        source = source[name].value
-    elif isinstance(source, dict):
-        source = source[name]
-    return to_array(source, name)
-
-
-def is_holder(source):
-    """Whether ``source`` holds several named arrays (a layer, a trace, a dictionary) rather than being one."""
-    return isinstance(source, dict) or hasattr(source, "query_tokens") or hasattr(source, "cache")
-
-
-def one_head(array, name, *, head=0, batch=0, symbols="L S"):
-    """One matrix out of an array (L, S), (H, L, S) or (N, H, L, S).
-
-    >>> one_head(np.zeros((2, 3, 4, 5)), "scores").shape
-    (4, 5)
-    """
-    L, S = symbols.split()
-    if not 2 <= array.ndim <= 4:
-        raise ValueError(f"{name} must be ({L}, {S}), (H, {L}, {S}) or (N, H, {L}, {S}); it is {array.shape}")
-    for axis, index, word in ((-4, batch, "batch"), (-3, head, "head")):
-        if array.ndim >= -axis:
-            size = array.shape[axis]
-            if not -size <= index < size:
-                raise ValueError(f"{word}={index} is out of range: {name} {array.shape} has {size} along that axis")
-            array = np.take(array, index, axis)
-    return array
 
 
 def read_layers(source, *, batch=0, averaged=False, name="weights"):
@@ -74,8 +17,6 @@ def read_layers(source, *, batch=0, averaged=False, name="weights"):
         averaged: the heads have been averaged away, so that rank 3 means (N, L, S).
     """
     layers = source if isinstance(source, (list, tuple)) and _holds_maps(source) else [source]
-    if not len(layers):
-        raise ValueError(f"{name} is an empty list: expected {FORMS}")
     return [_heads(find(layer, name), batch, averaged, name if len(layers) == 1 else f"{name}[{index}]")
             for index, layer in enumerate(layers)]
 
@@ -113,3 +54,11 @@ def read_hidden(mask, shape, *, batch=0):
     N = len(mask) if np.ndim(mask) > 2 else 1
     seen = np.broadcast_to(fit_mask(mask, (N, *shape)), (N, *shape))
     return ~seen[batch if N > 1 else 0]
+
+
+def hidden_cells(mask, shape, *, head=0, batch=0):
+    """The cells a mask hides from one head, (L, S); None without a mask."""
+    if mask is None:
+        return None
+    heads = np.shape(mask)[1] if np.ndim(mask) == 4 else 1
+    return read_hidden(mask, (heads, *shape), batch=batch)[head if heads > 1 else 0]

@@ -24,7 +24,7 @@ def draw_matrix(
         rows, columns: token labels, or None for no labels on that side.
         pitch: size of one cell in inches, which decides how labels are thinned out; a pair if width and height differ.
         hidden: boolean (rows, columns), True where a mask hides the cell: hatched, never coloured.
-        numbers: write the values into the cells; by default when there are at most 64.
+        numbers: write the values into the cells, by default when there are at most 64; or a function that writes one.
         sums: write the sum of each row to its right.
         top: column labels above rather than below.
 
@@ -49,7 +49,8 @@ def draw_matrix(
     if hidden.any():
         hatch(axes, hidden)
     if numbers if numbers is not None else values.size <= MOST_NUMBERS:
-        write_numbers(axes, values, image, hidden, number_format(values, digits), size)
+        write = numbers if callable(numbers) else number_format(values, digits)
+        write_numbers(axes, values, image, hidden, write, size)
     if sums:
         write_sums(axes, values, size)
     axes.set_xticks([])

@@ -36,18 +36,17 @@ def check_weights(weights, name):
         raise ValueError(f"{name} must not be negative, the lowest is {lowest:.3g}: if these are scores, apply softmax")
 
 
-def remarks(weights):
+def remarks(layers):
     """What a reader must know before trusting the colours: NaN cells, rows that do not sum to 1. (en, zh) pairs."""
     found = []
-    bad = int(np.sum(~np.isfinite(weights)))
+    bad = sum(int(np.sum(~np.isfinite(layer))) for layer in layers)
     if bad:
-        found.append((f"{bad} cells are not finite", f"{bad} 个格子不是有限数"))
-    sums = weights.sum(axis=-1)
-    off = np.isfinite(sums) & (sums != 0) & (np.abs(sums - 1) > 0.02)
-    if off.any():
-        low, high = sums[off].min(), sums[off].max()
-        found.append((f"some rows sum to {low:.2f}…{high:.2f}, not 1: after dropout?",
-                      f"有的行之和是 {low:.2f}…{high:.2f}，不是 1：是 dropout 之后的吗？"))
+        found.append((f"{bad} cells not finite", f"{bad} 个格子不是有限数"))
+    sums = np.concatenate([np.ravel(layer.sum(axis=-1)) for layer in layers])
+    off = sums[np.isfinite(sums) & (sums != 0) & (np.abs(sums - 1) > 0.02)]
+    if off.size:
+        found.append((f"some rows sum to {off.min():.2f}…{off.max():.2f}, not 1: after dropout?",
+                      f"有的行之和是 {off.min():.2f}…{off.max():.2f}，不是 1：是 dropout 之后的吗？"))
     return found
 
 

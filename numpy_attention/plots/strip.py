@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..walkthrough.text import width
-from .maps import one_head, to_array
+from .sources import one_head, to_array
 
 CELL = 0.44
 WIDEST = 2.3

@@ -53,23 +53,39 @@ def read_both(query_tokens, key_tokens, L, S):
     return rows, columns
 
 
-def label_rows(axes, tokens, pitch, *, size=9, limit=10):
+def label_rows(axes, tokens, pitch, *, size=9, limit=10, places=None):
     """Write tokens beside the rows, ``pitch`` inches apart; where they would touch, only every second, third, ..."""
     step = max(1, math.ceil(size * 1.25 / 72 / pitch)) if tokens else 1
-    axes.set_yticks(range(0, len(tokens), step), [shorten(t, limit) for t in tokens[::step]], fontsize=size)
+    places = range(len(tokens)) if places is None else places
+    axes.set_yticks(places[::step], [shorten(token, limit) for token in tokens[::step]], fontsize=size)
     axes.tick_params(axis="y", length=0 if step == 1 else 2)
+
+
+def slanted(tokens, pitch, size, limit=10):
+    """Whether column labels are too wide to stand side by side."""
+    # A column of text is about 0.62 of the font size wide.
+    return max((width(shorten(token, limit)) for token in tokens), default=0) * size * 0.62 / 72 > pitch * 0.95
+
+
+def column_room(tokens, pitch, *, size=9, limit=10):
+    """Inches that column labels take."""
+    longest = min(limit, max(map(width, tokens), default=0))
+    return 0.1 + size / 72 + (longest * size * 0.45 / 72 if slanted(tokens, pitch, size, limit) else 0)
+
+
+def row_room(tokens, *, size=9, limit=10):
+    """Inches that row labels take."""
+    return 0.1 + min(limit, max(map(width, tokens), default=0)) * size * 0.66 / 72
 
 
 def label_columns(axes, tokens, pitch, *, size=9, limit=10, top=True):
     """Write tokens above (or below) the columns; slanted when they are too wide to stand side by side."""
     labels = [shorten(token, limit) for token in tokens]
-    # A column of text is about 0.62 of the font size wide.
-    slanted = max(map(width, labels), default=0) * size * 0.62 / 72 > pitch * 0.95
-    step = max(1, math.ceil(size * 1.6 / 72 / pitch)) if slanted else 1
+    slant = slanted(tokens, pitch, size, limit)
+    step = max(1, math.ceil(size * 1.6 / 72 / pitch)) if slant else 1
     axes.set_xticks(
-        range(0, len(tokens), step), labels[::step], fontsize=size,
-        rotation=45 if slanted else 0, rotation_mode="anchor",
-        ha="center" if not slanted else "left" if top else "right",
-        va="center" if slanted and not top else "bottom" if top else "top",
+        range(0, len(tokens), step), labels[::step], fontsize=size, rotation=45 if slant else 0,
+        rotation_mode="anchor", ha="center" if not slant else "left" if top else "right",
+        va="center" if slant and not top else "bottom" if top else "top",
     )
     axes.tick_params(axis="x", length=0 if step == 1 else 2, top=top, bottom=not top, labeltop=top, labelbottom=not top)

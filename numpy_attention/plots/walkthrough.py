@@ -3,11 +3,11 @@
 import numpy as np
 
 from . import strip
-from .bar import signed_bar
+from .bar import small_bar
 from .colours import ACCENT, GREY, signed_scale, weight_scale
 from .figure import axes_at, finish, picture
 from .highlight import explain, frames, read_highlight
-from .ink import arrow, write
+from .marks import arrow, write
 from .matrix import draw_matrix, outline
 from .strip_words import alt_text, caption, headings, plain_text
 from .tokens import read_tokens
@@ -132,4 +132,4 @@ def _bars(figure, size, left, top, scales, lang):
     names = {"compare": "Q, K", "scores": say(lang, "scores", "分数"), "weights": say(lang, "weights", "权重"),
              "values": "V, heads", "gradients": say(lang, "gradients", "梯度")}
     for place, role in enumerate(role for role in names if role in scales):
-        signed_bar(figure, axes_at(figure, size, left + 1.75 * place, top, 1.2, 0.11), scales[role], names[role])
+        small_bar(figure, axes_at(figure, size, left + 1.75 * place, top, 1.2, 0.11), scales[role], names[role])

@@ -1,0 +1,81 @@
+"""Cross-attention: queries of one sequence read from a memory of another length, like a soft dictionary."""
+
+import numpy as np
+
+from .colours import weight_scale
+from .figure import finish
+from .maps import hidden_cells
+from .matrix import outline
+from .row import Panel, draw_row, row_text
+from .sources import find, formula_of, one_head, tokens_of
+from .statistics import check_weights, looks
+from .tokens import read_both, read_tokens
+from .words import each, say
+
+
+def plot_cross_attention(
+    weights, query_tokens=None, key_tokens=None, *, value_tokens=None, gold=None, mask=None,
+    head=0, batch=0, lang="en", fig=None,
+):
+    """Draw queries against a memory; each column says "key→value", and the place where a query should look is framed.
+
+    Args:
+        weights: (L, S), (H, L, S) or (N, H, L, S); or a layer or trace that holds them.
+        query_tokens, key_tokens: labels of rows and columns.
+        value_tokens: what each place of the memory hands over, for the column labels.
+        gold: for each query the index of the key it should find, None for none.
+        mask: boolean, True where a query may attend.
+        head, batch: which head and item of the batch.
+        lang: "en", "zh" or "both".
+        fig: a Figure or SubFigure to draw into.
+
+    Returns:
+        a Figure, with ``alt_text`` and ``plain_text``.
+
+    >>> weights = np.array([[0.1, 0.8, 0.1], [0.6, 0.2, 0.2]])
+    >>> figure = plot_cross_attention(weights, ["b?", "c?"], ["a", "b", "c"], value_tokens=["1", "2", "3"], gold=[1, 2])
+    >>> figure.alt_text
+    '1 of 2 queries look most at the framed key: b? looks mostly at b→2 (0.80); c? looks mostly at a→1 (0.60).'
+    """
+    values = one_head(find(weights, "weights"), "weights", head=head, batch=batch)
+    check_weights(values, "weights")
+    L, S = values.shape
+    rows, columns = read_both(*tokens_of(weights, query_tokens, key_tokens), L, S)
+    if value_tokens is not None:
+        given = read_tokens(value_tokens, S, "value_tokens", f"S = {S} keys (columns)")
+        columns = [f"{key}→{value}" for key, value in zip(columns, given, strict=True)]
+    gold = _read_gold(gold, L, S)
+    hidden = hidden_cells(mask, values.shape, head=head, batch=batch)
+    panel = Panel("weights", values, weight_scale(), formula_of(weights, "weights"),
+                  say(lang, "attention weight", "注意力权重"), hidden, sums=True)
+    found = sum(j is not None and np.argmax(row) == j for row, j in zip(values, gold, strict=True))
+    wanted = sum(j is not None for j in gold)
+    title = say(lang, f"Cross-attention: {L} queries read {S} places of a memory",
+                f"交叉注意力：{L} 个查询读 {S} 处记忆")
+    footer = say(lang, f"framed: where the query should look · found by {found} of {wanted}",
+                 f"加框：应该看的地方 · {wanted} 个里有 {found} 个找到") if wanted else ""
+    figure, (axes,) = draw_row([panel], rows, columns, title=title, lang=lang, fig=fig, footer=footer)
+    for i, j in enumerate(gold):
+        if j is not None:
+            outline(axes, i, j)
+
+    def alt(lang):
+        seen = "; ".join(looks(values, rows, columns, lang)[:8])
+        if not wanted:
+            return f"{say(lang, f'{L} queries against {S} keys', f'{L} 个查询对 {S} 个键')}: {seen}."
+        return say(lang, f"{found} of {wanted} queries look most at the framed key: {seen}.",
+                   f"{wanted} 个查询里有 {found} 个最看加框的键：{seen}。")
+
+    return finish(figure, each(lang, alt), row_text(title, [panel], rows, columns))
+
+
+def _read_gold(gold, L, S):
+    if gold is None:
+        return [None] * L
+    gold = list(gold)
+    if len(gold) != L:
+        raise ValueError(f"gold has {len(gold)} entries, but there are L = {L} queries (rows)")
+    for i, j in enumerate(gold):
+        if j is not None and not 0 <= j < S:
+            raise ValueError(f"gold[{i}] = {j} is out of range: there are S = {S} keys (columns)")
+    return gold

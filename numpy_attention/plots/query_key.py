@@ -1,0 +1,107 @@
+"""Why a score is high: one query and one key, number by number."""
+
+import math
+
+import numpy as np
+
+from . import marks
+from .colours import ACCENT, GREY, signed_scale
+from .figure import axes_at, finish, picture
+from .sources import read_heads, tokens_of
+from .text import decimal, number_format
+from .tokens import read_tokens
+from .words import each, say
+
+POSITIVE, NEGATIVE = "#5E3C99", "#E08214"
+
+
+def plot_query_key(
+    Q, K=None, *, query=0, key=0, query_tokens=None, key_tokens=None, head=0, batch=0, lang="en", fig=None
+):
+    """Draw a query, a key, their product and its running sum, which ends in the score before and after scaling.
+
+    Args:
+        Q: (L, d_k), (H, L, d_k) or (N, H, L, d_k); or a layer or trace that holds Q and K.
+        K: (S, d_k), or with the same leading axes.
+        query, key: which row of Q, which row of K.
+        query_tokens, key_tokens: their labels.
+        head, batch: which head and item of the batch.
+        lang: "en", "zh" or "both".
+        fig: a Figure or SubFigure to draw into.
+
+    Returns:
+        a Figure, with ``alt_text`` and ``plain_text``.
+
+    Source: Vaswani et al. 2017, section 3.2.1.
+
+    >>> plot_query_key(na.worked_example("by-hand").trace(), query=0, key=2).alt_text
+    'Why 我 scores 2 on AI: 1·2 + 0·2 + 1·2 + 0·2 = 4, ÷ √4 = 2.'
+    """
+    queries, keys = read_heads(Q, ("Q", "K"), (K,), head=head, batch=batch)
+    if queries.shape[1] != keys.shape[1]:
+        raise ValueError(f"Q and K must share the width d_k (last axis): Q is {queries.shape}, K is {keys.shape}")
+    if not queries.shape[1]:
+        raise ValueError(f"d_k must be at least 1: Q is {queries.shape}")
+    for name, index, size in (("query", query, len(queries)), ("key", key, len(keys))):
+        if not -size <= index < size:
+            raise ValueError(f"{name}={index} is out of range: there are {size}")
+    L, S, given = len(queries), len(keys), tokens_of(Q, query_tokens, key_tokens)
+    asks = read_tokens(given[0], L, "query_tokens", f"L = {L} queries")[query]
+    finds = read_tokens(given[1], S, "key_tokens", f"S = {S} keys")[key]
+    q, k = queries[query], keys[key]
+    product, d_k = q * k, len(q)
+    total, score = product.sum(), product.sum() / math.sqrt(d_k)
+    size = max(6.0, min(12.0, 1.4 + 0.55 * d_k + 2.6)), 5.5
+    figure = picture(fig, *size)
+    wide = size[0] - 1.5 - 2.3
+    both = signed_scale(q, k)[1].vmax
+    rows = ((f"q[{asks}]", q, both), (f"× k[{finds}]", k, both),
+            ("= q ∘ k", product, signed_scale(product)[1].vmax))
+    for place, (name, values, limit) in enumerate(rows):
+        axes = axes_at(figure, size, 1.5, 0.65 + 1.1 * place, wide, 0.85)
+        _bars(axes, name, values, limit)
+    axes = axes_at(figure, size, 1.5, 3.95, wide, 0.95)
+    _running(axes, product, lang)
+    write = number_format(np.array([total, score]))
+    ending = f"Σ = {write(total)}\n÷ √{d_k} = {write(score)}"
+    marks.write(figure, size, 1.6 + wide, 4.42, ending, va="center", ha="left", fontsize=13, color=ACCENT)
+    title = say(lang, f"Why {asks} scores {write(score)} on {finds}",
+                f"为什么 {asks} 对 {finds} 的分数是 {write(score)}")
+    marks.write(figure, size, 0.15, 0.1, title, ha="left", fontsize=12)
+    note = say(lang, "the d_k numbers of one head, from left to right", "一个头的 d_k 个数，从左到右")
+    marks.write(figure, size, 1.5 + wide / 2, 5.2, note, fontsize=8.5, color=GREY)
+    write_q, write_k = number_format(q), number_format(k)
+    terms = [f"{write_q(a)}·{write_k(b)}" for a, b in zip(q, k, strict=True)]
+    made = " + ".join(terms[:6]) + " + …" * (d_k > 6) + f" = {write(total)}, ÷ √{d_k} = {write(score)}."
+    alt = each(lang, lambda one: say(one, f"Why {asks} scores {write(score)} on {finds}: {made}",
+                                     f"为什么 {asks} 对 {finds} 的分数是 {write(score)}：{made}"))
+    numbers = zip(q, k, product, np.cumsum(product), strict=True)
+    lines = ["     q      k    q∘k      Σ", *(" ".join(f"{decimal(x):>6}" for x in row) for row in numbers)]
+    return finish(figure, alt, "\n".join([title, *lines, f"÷ √{d_k} = {write(score)}"]))
+
+
+def _bars(axes, name, values, limit):
+    colours = [POSITIVE if value >= 0 else NEGATIVE for value in values]
+    axes.bar(range(len(values)), values, color=colours, width=0.7)
+    axes.axhline(0, color=GREY, linewidth=0.8)
+    low = -1.35 if min(values) < 0 else -0.03
+    axes.set(xlim=(-0.6, len(values) - 0.4), ylim=(low * limit, 1.35 * limit), xticks=[], yticks=[])
+    axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=12)
+    write = number_format(values)
+    for place, value in enumerate(values if len(values) <= 16 else ()):
+        axes.annotate(write(value), (place, value), (0, 2 if value >= 0 else -2), textcoords="offset points",
+                      ha="center", va="bottom" if value >= 0 else "top", fontsize=9)
+    axes.spines[:].set_visible(False)
+
+
+def _running(axes, product, lang):
+    """The sum so far after each number, as stairs."""
+    sums = np.cumsum(product)
+    edges, levels = np.arange(len(product) + 1) - 0.5, np.r_[sums, sums[-1]]
+    axes.fill_between(edges, levels, step="post", color=ACCENT, alpha=0.25, linewidth=0)
+    axes.step(np.r_[edges[0], edges], np.r_[0, levels], where="post", color=ACCENT)
+    axes.axhline(0, color=GREY, linewidth=0.8)
+    axes.set(xlim=(-0.6, len(sums) - 0.4), xticks=[], yticks=[])
+    axes.margins(y=0.1)
+    axes.set_ylabel(say(lang, "sum so far", "累加"), rotation=0, ha="right", va="center", fontsize=11)
+    axes.spines[:].set_visible(False)

@@ -1,0 +1,194 @@
+"""What holds for each plot of the room, in each language."""
+import functools
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+import numpy_attention as na
+from numpy_attention import plots
+from numpy_attention.plots import fonts
+
+rng = np.random.default_rng(0)
+SQUARE = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
+TOKENS = ["我", "$x_$", "我"]
+
+
+def every(lang, fig=None):
+    """One figure of each kind, from small arrays with awkward tokens."""
+    both = {"query_tokens": TOKENS, "key_tokens": TOKENS, "lang": lang, "fig": fig}
+    scores = np.log(SQUARE)
+    trace = na.worked_example("by-hand").trace()
+    return {
+        "plot_heads": lambda: plots.plot_heads(SQUARE, **both),
+        "plot_walkthrough": lambda: plots.plot_walkthrough(trace, highlight=(0, 1), lang=lang, fig=fig),
+        "plot_mnemonic": lambda: plots.plot_mnemonic(trace, lang=lang, fig=fig),
+        "plot_lines": lambda: plots.plot_lines(SQUARE, **both),
+        "plot_query_key": lambda: plots.plot_query_key(scores, -scores, **both),
+        "plot_mixing": lambda: plots.plot_mixing(SQUARE, scores, **both),
+        "plot_gradients": lambda: plots.plot_gradients(SQUARE, scores, -scores, **both),
+        "plot_masks": lambda: plots.plot_masks(scores, na.causal_mask(3), **both),
+        "plot_cross_attention": lambda: plots.plot_cross_attention(
+            SQUARE, value_tokens=list("abc"), gold=[0, 1, None], **both),
+        "plot_symmetry": lambda: plots.plot_symmetry(scores, TOKENS, lang=lang, fig=fig),
+        "plot_gradient_check": lambda: plots.plot_gradient_check(scores, scores + 1e-9, name="dQ", lang=lang, fig=fig),
+        "plot_film": lambda: plots.plot_film([SQUARE, SQUARE], [0, 4], [3, 2, 1, 1, 0], **both),
+    }
+
+
+NAMES = [name for name in plots.__all__ if name.startswith("plot_")]
+
+
+def test_every_public_plot_is_tried_here():
+    assert set(every("en")) == set(NAMES)
+
+
+@functools.cache
+def drawn(name, lang):
+    return every(lang)[name]()
+
+
+def chinese(text):
+    return any("\u4e00" <= c <= "\u9fff" for c in text.replace("我", "").replace("爱", ""))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_words_and_fonts(name):
+    figure = drawn(name, "both")
+    assert isinstance(figure, plots.Picture)
+    assert len(figure.alt_text) > 20
+    assert len(figure.plain_text.splitlines()) >= 3
+    for text in figure.findobj(Text):
+        assert not text.get_parse_math()
+        assert fonts.HAN in text.get_fontfamily()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_english_keeps_chinese_out(name):
+    english = drawn(name, "en")
+    assert not chinese(english.alt_text + english.plain_text + "".join(t.get_text() for t in english.findobj(Text)))
+    assert chinese(drawn(name, "both").alt_text)
+
+
+@pytest.mark.parametrize("name", ["plot_walkthrough", "plot_mnemonic"])
+def test_same_svg_every_time(name, tmp_path):
+    first, second = drawn(name, "en").save(tmp_path / "a.svg"), every("en")[name]().save(tmp_path / "b.svg")
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_text_touches_another_or_leaves_the_page(name):
+    figure = drawn(name, "both")
+    figure.draw_without_rendering()
+    # Slanted labels overlap by their boxes though not by their letters.
+    texts = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and not t.get_rotation() % 90]
+    boxes = [(t.get_text(), t.get_window_extent().shrunk(0.9, 0.7)) for t in texts]
+    page = figure.bbox
+    for i, (text, box) in enumerate(boxes):
+        assert page.x0 <= box.x0, text
+        assert box.x1 <= page.x1, text
+        assert page.y0 <= box.y0, text
+        assert box.y1 <= page.y1, text
+        for other, another in boxes[:i]:
+            assert not box.overlaps(another), (text, other)
+
+
+def test_layers_and_traces_are_sources_too(layer):
+    trace = na.trace(layer)
+    for source in (layer, trace, {**layer.cache, **{f"d{k}": v for k, v in layer.grads.items()}}):
+        figure = plots.plot_gradients(source, head=2, batch=1)
+        shown = {axes.get_label(): axes.images[0].get_array() for axes in figure.axes if axes.images}
+        assert np.array_equal(shown["dscores"], layer.grads["scores"][1, 2])
+        plots.plot_mixing(source, head=1)
+        plots.plot_query_key(source, query=3, key=4)
+        plots.plot_cross_attention(source)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: plots.plot_gradients(SQUARE, SQUARE[:2], SQUARE), "must share"),
+        (lambda: plots.plot_gradients(na.Linear(1, 1, rng=0)), "holds no 'weights'"),
+        (lambda: plots.plot_masks(SQUARE, np.ones((2, 3), bool)), "mask must have shape"),
+        (lambda: plots.plot_symmetry(SQUARE[:2]), "square"),
+        (lambda: plots.plot_query_key(SQUARE, SQUARE[:, :2]), "share the width d_k"),
+        (lambda: plots.plot_query_key(SQUARE, SQUARE, query=3), "query=3"),
+        (lambda: plots.plot_mixing(SQUARE, SQUARE[:2]), "share the source length S"),
+        (lambda: plots.plot_mixing(SQUARE, SQUARE, query=-4), "query=-4"),
+        (lambda: plots.plot_cross_attention(SQUARE, gold=[0, 3, 1]), r"gold\[1\] = 3"),
+        (lambda: plots.plot_cross_attention(SQUARE, gold=[0]), "gold has 1 entries"),
+        (lambda: plots.plot_gradient_check(SQUARE, SQUARE[:2]), "share a shape"),
+        (lambda: plots.plot_gradient_check(SQUARE, SQUARE, tolerance=0), "tolerance"),
+        (lambda: plots.plot_film(SQUARE, [0], [1]), r"snapshots must be \(k, L, S\)"),
+        (lambda: plots.plot_film([SQUARE], [0, 1], [1]), "steps has 2 entries"),
+        (lambda: plots.plot_film([SQUARE], [0], [1, 2], curve_steps=[1]), "curve must be"),
+        (lambda: plots.plot_lines(SQUARE, heads=[1]), "heads 1 is out of range"),
+        (lambda: plots.plot_lines([SQUARE[None], SQUARE[None]]), "one layer"),
+    ],
+)
+def test_mistakes_are_named(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: plots.plot_gradients(SQUARE), "dweights, dscores must be given"),
+        (lambda: plots.plot_mixing(SQUARE), "V must be given"),
+        (lambda: plots.plot_masks(SQUARE, None), "mask must be given"),
+        (lambda: plots.plot_gradient_check(SQUARE), "numeric must be given"),
+    ],
+)
+def test_missing_arrays_are_named(call, says):
+    with pytest.raises(TypeError, match=says):
+        call()
+
+
+def test_mask_marks_queries_that_see_nothing():
+    mask = np.array([[True, False, False], [False] * 3, [True] * 3])
+    figure = plots.plot_masks(np.zeros((3, 3)), mask, query_tokens=list("abc"))
+    assert "Sees no key: b." in figure.alt_text
+    weights = figure.axes[2].images[0].get_array()
+    assert weights.mask.tolist() == (~mask).tolist()
+    assert sum(text.get_text() == "◂" for axes in figure.axes for text in axes.texts) == 2
+
+
+def test_gradient_check_finds_the_worst_number():
+    analytic = np.arange(1.0, 25).reshape(2, 3, 4)
+    numeric = analytic.copy()
+    numeric[1, 2, 3] *= 2
+    figure = plots.plot_gradient_check(analytic, numeric)
+    assert "WRONG: 1 of 24" in figure.alt_text
+    assert "(1, 2, 3)" in figure.alt_text
+    assert "agrees" in plots.plot_gradient_check(analytic, analytic).alt_text
+    assert "WRONG" in plots.plot_gradient_check(np.array([np.nan]), np.array([1.0])).alt_text
+    report = na.check_gradients(na.Softmax(), [[0.0, 1.0, 2.0]])
+    assert "dscores agrees" in plots.plot_gradient_check(report.rows[0]).alt_text
+
+
+def test_lines_carry_the_weight_as_opacity():
+    figure = plots.plot_lines(np.array([[0.9, 0.1], [0.02, 0.98]]))
+    lines = figure.axes[0].collections[0]
+    assert np.allclose(sorted(lines.get_colors()[:, 3]), [0.1, 0.9, 0.98])
+    assert "1% of its attention left out" in figure.plain_text
+    only = plots.plot_lines(np.full((3, 4, 5), 0.2), heads=[2, 0], query=1)
+    assert [len(axes.collections[0].get_segments()) for axes in only.axes if axes.collections] == [5, 5]
+
+
+def test_mixing_adds_up_to_the_output():
+    weights, V = SQUARE, rng.standard_normal((3, 5))
+    figure = plots.plot_mixing(weights, V, query=2)
+    assert np.allclose(figure.axes[0].lines[-1].get_xdata(), weights[2] @ V)
+
+
+def test_query_key_ends_in_the_score():
+    q, k = rng.standard_normal((2, 1, 16))
+    assert f"÷ √16 = {(q @ k.T / 4)[0, 0]:.2f}".replace("-", "−") in plots.plot_query_key(q, k).alt_text
+
+
+def test_film_shows_first_and_last_of_many():
+    figure = plots.plot_film(np.stack([SQUARE] * 30), range(30), np.ones(30))
+    steps = [text.get_text() for text in figure.texts if text.get_text().startswith("step")]
+    assert len(steps) == 8
+    assert (steps[0], steps[-1]) == ("step 0", "step 29")

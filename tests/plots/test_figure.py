@@ -1,0 +1,82 @@
+"""What holds for every plot: it is a figure of its own, can be said in words, and is saved alike every time."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from numpy_attention import plots
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(code, **environment):
+    env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")}
+    env |= {"PYTHONPATH": str(ROOT), **environment}
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_headless_and_without_pyplot(tmp_path):
+    out = run(f"import sys, numpy as np, numpy_attention as na\n"
+              f"na.plot_heads(np.eye(2), ['我', '爱']).save({str(tmp_path / 'a.png')!r})\n"
+              f"print('matplotlib.pyplot' in sys.modules)", MPLBACKEND="TkAgg")
+    assert out.split() == ["False"]
+    assert (tmp_path / "a.png").stat().st_size > 1000
+
+
+def test_without_matplotlib_the_error_says_what_to_install():
+    out = run("import sys; sys.modules['matplotlib'] = None\n"
+              "import numpy_attention as na\n"
+              "try: na.plot_heads\n"
+              "except ImportError as error: print(error)")
+    assert "pip install matplotlib" in out
+
+
+def test_fifty_figures_leave_nothing_behind():
+    import matplotlib.pyplot as plt
+
+    for _ in range(50):
+        plots.plot_heads(np.eye(2))
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_saved_alike_every_time_with_its_words_inside(by_hand, tmp_path, ending):
+    paths = [plots.save(plots.plot_heads(by_hand, lang="both"), tmp_path / f"{n}.{ending}") for n in "ab"]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    if ending == "svg":
+        text = paths[0].read_text(encoding="utf-8")
+        assert "looks mostly at AI (0.67)" in text
+        assert "<text" not in text      # letters are outlines, so Chinese survives on any machine
+
+
+def test_other_endings_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"\.png, \.svg or \.pdf"):
+        plots.save(plots.plot_heads(np.eye(2)), tmp_path / "a.jpg")
+
+
+def test_notebook_shows_one_picture_with_its_alt_text():
+    data, metadata = plots.plot_heads(np.eye(2), ["我", "爱"])._repr_mimebundle_()
+    assert set(data) == {"image/png", "text/plain"}
+    assert "我 looks mostly at 我" in metadata["image/png"]["alt"]
+    json.dumps([data, metadata])
+
+
+def test_draws_into_a_given_figure_only():
+    given = Figure(figsize=(6, 4))
+    assert plots.plot_heads(np.eye(2), fig=given) is given
+    assert given.get_size_inches().tolist() == [6, 4]
+    with pytest.raises(TypeError, match="fig must be"):
+        plots.plot_heads(np.eye(2), fig=given.axes[0])
+
+
+def test_unknown_language_is_refused():
+    with pytest.raises(ValueError, match="lang"):
+        plots.plot_heads(np.eye(2), lang="fr")

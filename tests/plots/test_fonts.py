@@ -1,0 +1,64 @@
+"""Every character is drawn, whatever fonts a machine has."""
+import warnings
+
+import matplotlib
+import pytest
+from matplotlib.figure import Figure
+
+from numpy_attention import plots
+from numpy_attention.plots import build_font, fonts
+
+DOLLARS = ["$5", "$$", "$x$y$z", "$x_$", "a_b", "\\n", "%", "#", "$\\foo$"]
+
+
+def test_shipped_font_has_every_chinese_character_of_the_sources():
+    shipped = fonts._characters(str(fonts.HERE / "han.ttf"))
+    missing = {c for c in build_font.characters() if ord(c) not in shipped}
+    assert not missing, f"rebuild the fonts: {build_font.__doc__.splitlines()[2].strip()} (missing: {missing})"
+
+
+def test_fonts_stay_small_and_say_whose_they_are():
+    assert sum(path.stat().st_size for path in fonts.HERE.glob("*.ttf")) < 150_000
+    assert "Apache License" in (fonts.HERE / "LICENSE-han.txt").read_text(encoding="utf-8")
+
+
+def test_chinese_needs_no_warning_and_no_setting(maps, tmp_path):
+    before = dict(matplotlib.rcParams)
+    figure = plots.plot_heads(maps(1, 3, 3), ["我", "爱", "数学"], lang="zh")
+    plots.save(figure, tmp_path / "a.png")
+    assert dict(matplotlib.rcParams) == before
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["我", "爱", "数学"]
+    # Not the first font of the list but the shipped one has these.
+    assert fonts.uncovered("我爱数学", ["DejaVu Sans"]) == list("我爱数学")
+    assert fonts.uncovered("我爱数学", ["DejaVu Sans", fonts.HAN]) == []
+
+
+def test_a_character_without_glyph_is_named_once_and_drawn(maps, tmp_path):
+    unknown = "\U0001f9ff"      # if the machine has a font for this one, the test proves nothing
+    if not fonts.uncovered(unknown):
+        pytest.skip("some installed font draws the test character")
+    with pytest.warns(UserWarning, match=r"U\+1F9FF.*font.family") as caught:
+        figure = plots.plot_heads(maps(2, 2), [unknown, "b"])
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plots.plot_heads(maps(2, 2), [unknown, "b"])
+        for ending in ("png", "svg", "pdf"):
+            figure.save(tmp_path / f"a.{ending}")
+    assert figure.axes[0].get_yticklabels()[0].get_text() == unknown
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_dollars_and_underscores_are_drawn_literally(maps, tmp_path, ending):
+    figure = plots.plot_heads(maps(1, 9, 9), DOLLARS)
+    figure.save(tmp_path / f"a.{ending}")
+    labels = figure.axes[0].get_yticklabels()
+    assert [label.get_text() for label in labels] == DOLLARS
+    assert not any(label.get_parse_math() for label in labels)
+
+
+def test_texts_of_the_caller_stay_as_they_are(maps):
+    figure = Figure()
+    mine = figure.add_subplot(2, 1, 1).set_title("mine", fontfamily="serif")
+    plots.plot_heads(maps(2, 2), fig=figure.add_subfigure(figure.add_gridspec(2, 1)[1]))
+    assert mine.get_fontfamily() == ["serif"]
