@@ -196,6 +196,45 @@ def test_scores_near_the_largest_number():
     assert all(np.isfinite(array).all() for array in (heads, dQ, dK, dV))
 
 
+# ---- dropout
+
+def test_weights_are_the_ones_before_dropout():
+    # A student who sees rows that sum to 2 or 0 thinks that the softmax is broken.
+    attention, plain = na.ScaledDotProductAttention(dropout=0.5, rng=3), na.ScaledDotProductAttention()
+    heads = attention(*QKV)
+    plain(*QKV)
+    assert_array_equal(attention.weights, plain.weights)
+    dropped = attention.cache["dropped"]
+    assert_array_equal(np.unique(dropped / attention.weights), [0, 2])
+    assert_allclose(heads, dropped @ QKV[2], rtol=1e-13)
+
+
+def test_backward_goes_through_the_saved_holes():
+    attention = na.ScaledDotProductAttention(dropout=0.5, rng=3)
+    attention(*QKV, mask=MASK)
+    dropped, weights = attention.cache["dropped"], attention.weights
+    _, _, dV = attention.backward(DHEADS)
+    assert_allclose(dV, dropped.mT @ DHEADS, rtol=1e-13)
+    felt = weights * np.where(dropped > 0, 2 * (DHEADS @ QKV[2].mT), 0)
+    assert_allclose(attention.grads["scores"], felt - weights * felt.sum(axis=-1, keepdims=True), atol=1e-13)
+
+
+def test_eval_is_bit_identical_to_no_dropout_and_train_switches_back():
+    attention, plain = na.ScaledDotProductAttention(dropout=0.5, rng=3).eval(), na.ScaledDotProductAttention()
+    assert_array_equal(attention(*QKV), plain(*QKV))
+    for mine, theirs in zip(attention.backward(DHEADS), plain.backward(DHEADS), strict=True):
+        assert_array_equal(mine, theirs)
+    assert not np.allclose(attention.train()(*QKV), plain(*QKV))
+
+
+def test_looking_draws_nothing():
+    looked, blind = (na.ScaledDotProductAttention(dropout=0.5, rng=3) for _ in range(2))
+    looked(*QKV)
+    _ = looked.weights, looked.cache["dropped"], repr(looked)
+    blind(*QKV)
+    assert_array_equal(looked(*QKV), blind(*QKV))
+
+
 # ---- costs
 
 def test_memory_is_a_small_multiple_of_the_weights():

@@ -30,3 +30,41 @@ def test_equal_distances_differ_by_one_rotation():
 def test_precision_and_size():
     code = na.sinusoidal_positions(3, 4, dtype=np.float32)
     assert (code.dtype, code.shape) == (np.float32, (3, 4))
+
+
+# ---- ALiBi
+
+@pytest.mark.parametrize(("heads", "slopes"), [
+    (1, [2**-8]), (2, [2**-4, 2**-8]), (8, [0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125, 0.00390625]),
+    (6, [0.25, 0.0625, 0.015625, 0.00390625, 0.5, 0.125]), (3, [0.0625, 0.00390625, 0.25]),
+])
+def test_slopes_for_any_number_of_heads(heads, slopes):
+    assert_allclose(na.alibi_slopes(heads), slopes, rtol=1e-15)
+
+
+@pytest.mark.parametrize("heads", [12, 16, 31, 32])
+def test_slopes_are_shares_between_nothing_and_one(heads):
+    slopes = na.alibi_slopes(heads)
+    assert slopes.shape == (heads,)
+    assert len(set(slopes)) == heads
+    assert ((slopes > 0) & (slopes < 1)).all()
+
+
+def test_the_penalty_is_slope_times_distance_from_the_querys_place():
+    bias = na.alibi_bias(6, 3, 7, offset=4)
+    expected = [[[-slope * abs(i + 4 - j) for j in range(7)] for i in range(3)] for slope in na.alibi_slopes(6)]
+    assert_allclose(bias, [expected], rtol=1e-15)
+    assert na.alibi_bias(2, 3, dtype=np.float32).dtype == np.float32
+
+
+# ---- learned
+
+def test_learned_positions_go_on_from_an_offset_and_end_somewhere():
+    positions = na.LearnedPositions(10, 4, rng=0)
+    whole = positions(np.zeros((2, 10, 4)))
+    assert_array_equal(positions(np.zeros((2, 3, 4)), offset=7), whole[:, 7:])
+    positions.backward(np.ones((2, 3, 4)))
+    assert_array_equal(positions.grads["W"][:, 0], [0] * 7 + [2] * 3)
+    for L, offset in ((11, 0), (3, 8), (1, 10), (2, -1)):
+        with pytest.raises(ValueError, match="max_length = 10"):
+            positions(np.zeros((2, L, 4)), offset=offset)

@@ -4,6 +4,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import numpy_attention as na
+from numpy_attention.layers import row_blocks
 
 from ..standard import H, L, N, S, draw
 
@@ -92,3 +93,32 @@ def test_empty_rows(shape):
 def test_a_number_is_no_row():
     with pytest.raises(ValueError, match=r"scores must have shape \(\.\.\., S\); got \(\)"):
         na.Softmax()(3.0)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("block", [1, 7, 100, 10**9])
+def test_blocks_and_threads_do_not_change_a_bit(monkeypatch, block, threads):
+    scores, mask, dweights = draw(3, 5, 4, 9), draw(3, 5, 4, 9, seed=1) > -0.5, draw(3, 5, 4, 9, seed=2)
+    softmax = na.Softmax()
+    expected = softmax(scores, mask=mask), softmax.backward(dweights)
+    monkeypatch.setattr(row_blocks, "BLOCK", block)
+    monkeypatch.setattr(row_blocks, "THREADS", threads)
+    assert_array_equal(softmax(scores, mask=mask), expected[0])
+    assert_array_equal(softmax.backward(dweights), expected[1])
+
+
+@pytest.mark.parametrize("shape", [(2, 300, 500), (3, 200_001)])
+def test_long_rows_and_many(shape):
+    # Large enough to be cut into blocks for real; hidden NaN and -inf stay silent in the threads, too.
+    scores = draw(*shape)
+    scores[0, ..., :3] = np.nan, np.inf, -1e308
+    mask = np.ones(shape, bool)
+    mask[0, ..., :3] = False
+    softmax = na.Softmax()
+    weights = softmax(scores, mask=mask)
+    shares = np.where(mask, np.exp(np.where(mask, scores, 0)), 0)
+    assert_allclose(weights, shares / shares.sum(axis=-1, keepdims=True), rtol=1e-12)
+    dweights = draw(*shape, seed=1)
+    dscores = softmax.backward(dweights)
+    felt = weights * dweights
+    assert_allclose(dscores, felt - weights * felt.sum(axis=-1, keepdims=True), rtol=1e-9, atol=1e-18)
