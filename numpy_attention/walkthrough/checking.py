@@ -125,7 +125,7 @@ def _onwards(trace, name):
 
 
 def _sample(gradient):
-    """Which numbers are nudged: all of a small tensor; of a large one some, half of them where the gradient is not 0."""
+    """Which numbers are nudged: all of a small tensor; of a large one a sample, half of it with gradients not 0."""
     if gradient.size <= MOST_NUDGED:
         return np.arange(gradient.size)
     rng, live = np.random.default_rng(0), np.flatnonzero(gradient)

@@ -1,7 +1,16 @@
-"""The trace's table for notebooks."""
+"""The trace in a notebook: the page in a frame, and its table for viewers that show no frames."""
 from html import escape
 
 from .text import summary_rows
+
+
+def frame(trace, *, start=1, lang="both"):
+    """The page in a sandboxed frame: its script runs, and can reach neither the notebook nor the network."""
+    from .page import page
+    source = escape(page(trace, lang=lang, start=start))
+    return (f'<iframe sandbox="allow-scripts" title="{escape(trace.title)}" style="width:100%;height:760px;border:0" '
+            f'srcdoc="{source}"></iframe><details><summary>{escape(trace.title)}: {len(trace)} steps</summary>'
+            f"{summary_html(trace)}</details>")
 
 
 def summary_html(trace):
@@ -12,7 +21,3 @@ def summary_html(trace):
     head = "".join(f"<th {cell}>{escape(text)}</th>" for text in heading)
     return (f"<table><caption>{escape(trace.title)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table>")
-
-
-def frame(trace, **options):
-    return summary_html(trace)

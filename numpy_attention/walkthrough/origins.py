@@ -72,8 +72,9 @@ def origin(trace, which, values=None):
 def _stated(trace, step, values):
     if step.formula in ("given", "upstream gradient"):
         return None
-    name = next((name for name in (step.name, ".".join(step.name.split(".")[-2:]), step.short_name) if name in TABLE), "")
-    if not name:
+    spellings = step.name, ".".join(step.name.split(".")[-2:]), step.short_name
+    name = next((name for name in spellings if name in TABLE), None)
+    if name is None:
         return None
     letters, how, stated = TABLE[name]
     prefix, parts = step.name.removesuffix(name), []

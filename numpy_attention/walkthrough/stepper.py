@@ -91,7 +91,7 @@ class Stepper:
         size, tokens = self.step.shape[axis], self.trace.tokens(symbol) or ()
         if isinstance(given, str) and given in tokens:
             if tokens.count(given) > 1:
-                raise KeyError(f"the token {given!r} occurs {tokens.count(given)} times: give its number, 0 to {size - 1}")
+                raise KeyError(f"the token {given!r} occurs {tokens.count(given)} times: give its number, from 0")
             return tokens.index(given)
         try:
             place = int(given)
@@ -99,7 +99,7 @@ class Stepper:
             known = f" or one of {', '.join(tokens)}" if tokens else ""
             raise KeyError(f"{given!r} is no place along axis {axis}: give a number{known}") from None
         if not -size <= place < size:
-            raise IndexError(f"index {place} is out of range: axis {axis} of {self.step.name} has {size} places, from 0")
+            raise IndexError(f"{place} is out of range: axis {axis} of {self.step.name} has {size} places, from 0")
         return place % size
 
     def backward_of(self, which=None):

@@ -13,14 +13,14 @@ WORDS = {
 }
 
 
-def why(trace, which, index, *, precision=4, lang="both"):
-    """The cell `index` of a step in terms of the cells that it was made from, as text.
+def why(trace, which, index, *, precision=4, lang="both", columns=78):
+    """The cell `index` of a step in terms of the cells that it was made from, as text of so many columns at most.
 
     >>> print(why(na.worked_example("by-hand").trace(), "product", (0, 2)))
     product[我, AI] = 1·2 + 0·2 + 1·2 + 0·2 = 4
     """
     return "\n".join(line for text in _lines(trace, trace[which], tuple(index), precision, lang)
-                     for line in wrap(text, 78))
+                     for line in wrap(text, columns))
 
 
 def _lines(trace, step, index, precision, lang):
@@ -83,7 +83,7 @@ def cell_name(trace, name, index):
     >>> cell_name(na.worked_example("by-hand").trace(), "heads", (0, 3))
     'heads[我, 3]'
     """
-    step = trace[name] if name in trace else None
+    step = trace[name] if name in trace else None       # noqa: SIM401 (a trace has no get)
     symbols = step.symbols.split()[-len(index):] if step is not None else []
     symbols = [""] * (len(index) - len(symbols)) + symbols
     shown = []

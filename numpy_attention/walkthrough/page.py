@@ -1,0 +1,155 @@
+"""The page: a whole trace in one file that a browser can step through, without a network.
+
+Python writes every step as plain HTML, so that the page can be read, printed and searched with scripts off. The
+script only shows one step at a time, lights up the cells that a cell was made from, and switches the language.
+page.html, page.css and page.js are the three parts that do not depend on the trace.
+"""
+import base64
+import hashlib
+import json
+import os
+import tempfile
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from .font import subset
+from .origins import origin
+from .page_matrix import ROOMS, cells, left_out, limits, math, matrix_of, tables, two
+from .saying import shapes, title
+from .thumbnail import thumbnail
+from .why import why
+
+HERE = Path(__file__).parent
+MOST_CELLS, MOST_STEPS, MOST_EXPLAINED = 4000, 120, 150
+
+
+def save(trace, path, *, lang="both"):
+    """Write the page of a trace to `path`: all of it or, if something fails, nothing. Returns the path.
+
+    >>> from numpy_attention.walkthrough.page import save
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     size = save(na.worked_example("by-hand").trace(), folder + "/page.html").stat().st_size
+    >>> size < 300_000
+    True
+    """
+    path = Path(path)
+    text = page(trace, lang=lang)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}", suffix=".part")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(draft, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+    return path
+
+
+def page(trace, *, lang="both", start=1):
+    """The whole page as text. Args: lang: language at first. start: the step shown first."""
+    if lang not in ("zh", "en", "both"):
+        raise ValueError(f"lang must be 'zh', 'en' or 'both', got {lang!r}")
+    steps = trace[:MOST_STEPS]
+    room = next((room for room in ROOMS if sum(cells(step.shape, room) for step in steps) <= MOST_CELLS), ROOMS[-1])
+    scale, made = limits(trace), [origin(trace, step.name) for step in steps]
+    script = (HERE / "page.js").read_text(encoding="utf-8")
+    data = json.dumps({"start": start, "steps": [_data(trace, step, made[k], room) for k, step in enumerate(steps)]},
+                      ensure_ascii=False, separators=(",", ":"))
+    parts = {
+        "lang": lang, "title": escape(trace.title), "script": script, "style": (HERE / "page.css").read_text("utf-8"),
+        "policy": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "overview": _overview(steps, scale), "count": str(len(steps)), "missing": _missing(trace, steps, room),
+        "steps": "\n".join(_section(trace, k, step, made[k], scale[step.name], room) for k, step in enumerate(steps)),
+        "parameters": _parameters(trace, made, room),
+        # "<" could close the script element that carries the data
+        "data": data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"),
+    }
+    text = (HERE / "page.html").read_text(encoding="utf-8")
+    pieces = text.split("%%")           # %%name%% once each: what is put in is never looked at again
+    parts["font"] = base64.b64encode(subset("".join([*pieces[::2], *parts.values()]))).decode()
+    pieces[1::2] = [parts[name] for name in pieces[1::2]]
+    return "".join(pieces)
+
+
+def _overview(steps, scale):
+    """Two rows of small pictures: forward, and every gradient under its own tensor."""
+    column = {}
+    for step in steps:
+        own = step.name.removesuffix(step.short_name)
+        name = own + step.short_name.removeprefix("d") if step.direction == "backward" else step.name
+        column.setdefault(name, len(column) + 1)
+        column[step.name] = column[name]
+    used = sorted(set(column.values()))
+    rows = "".join(f'<div class="{direction}">{two(zh, en)}</div>' for direction, zh, en in
+                   (("forward", "前向 →", "forward →"), ("backward", "← 反向", "← backward"))
+                   if any(step.direction == direction for step in steps))
+    return rows + "".join(
+        f'<a href="#step-{k}" data-go="{k}" class="{step.direction}" '
+        f'style="grid-column:{used.index(column[step.name]) + 2}">'
+        f"{thumbnail(step.value, scale[step.name])}<span>{escape(step.name)}</span></a>"
+        for k, step in enumerate(steps, 1))
+
+
+def _section(trace, k, step, made, limit, room):
+    """One step: name and formula, shapes, code, sentence; then its numbers."""
+    used = dict.fromkeys(part.name for part in made.parts) if made else ()
+    numbers = {s.name: n for n, s in enumerate(trace, 1)}
+    links = ", ".join(f'<a href="#step-{numbers[name]}">{escape(name)}</a>' if name in numbers else escape(name)
+                      for name in used)
+    code = (f'<p class="code"><code>{escape(step.code)}</code><span class="where">{escape(step.where)}</span></p>'
+            if step.code else "")
+    formula = (math(title(step)) if step.formula not in ("given", "upstream gradient")
+               else two(escape(title(step, "zh")), escape(title(step))))
+    missing = left_out(step.shape, room)
+    remark = two(f"这里没有显示其中 {missing:,} 个数", f"{missing:,} of its numbers are not shown here")
+    return f"""<section class="step {step.direction}" id="step-{k + 1}" aria-labelledby="name-{k + 1}" tabindex="-1">
+<div class="words">
+<h2 id="name-{k + 1}"><span class="number">{k + 1}</span> {escape(step.name)}
+<small>{two("反向", "backward") if step.direction == "backward" else two("前向", "forward")}</small></h2>
+<p class="formula">{formula}</p>
+<p class="shapes">{math(shapes(trace, step))}</p>
+<p class="note zh" lang="zh">{escape(step.note_zh)}</p><p class="note en" lang="en">{escape(step.note_en)}</p>
+{code}{f'<p class="from">{two("由这些算出：", "made from:")} {links}</p>' if links else ""}
+{f'<p class="missing">{remark}</p>' if missing else ""}
+</div>
+<div class="matrices"><div class="own" data-of="{escape(step.name)}">{matrix_of(trace, step, limit, room)}</div></div>
+</section>"""
+
+
+def _parameters(trace, made, room):
+    """The learned arrays that steps were made from."""
+    used = {part.name: part.array for origin in made if origin for part in origin.parts if part.name not in trace}
+    if not used:
+        return ""
+    body = "".join(f'<div class="own" data-of="{escape(name)}">'
+                   f'{tables(trace, name, array, "", float(abs(array).max(initial=0)), room)}</div>'
+                   for name, array in used.items())
+    return f'<section class="parameters"><h2>{two("学到的矩阵", "learned arrays")}</h2>{body}</section>'
+
+
+def _data(trace, step, made, room):
+    """What the script knows of a step: where its cells come from, and why each one has its number."""
+    found = {"name": step.name}
+    if made is not None:
+        found |= {"letters": made.letters, "shape": made.shape,
+                  "parts": [[part.name, part.axes, part.array.shape] for part in made.parts]}
+    if step.value.size <= MOST_EXPLAINED and len(trace) <= MOST_STEPS:
+        found["why"] = {",".join(map(str, index)): why(trace, step.name, index, lang="en", columns=10 ** 6)
+                        for index in np.ndindex(step.shape)} if made is not None else {}
+    return found
+
+
+def _missing(trace, steps, room):
+    numbers = sum(left_out(step.shape, room) for step in steps)
+    texts = []
+    if numbers:
+        texts.append(two(f"矩阵太大，有 {numbers:,} 个数没有放进这一页；全部在 trace 里。", "Too large to show whole: "
+                         f"{numbers:,} numbers are left out of this page; the trace has them."))
+    if len(trace) > len(steps):
+        texts.append(two(f"只显示前 {len(steps)} 步，共 {len(trace)} 步。",
+                         f"Only the first {len(steps)} of {len(trace)} steps are shown."))
+    return f'<p class="missing">{" ".join(texts)}</p>' if texts else ""
