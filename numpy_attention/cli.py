@@ -1,4 +1,4 @@
-"""The command line: it parses, calls, and prints. Each command is one short function."""
+"""The command line: it parses, calls, and prints. Each command is configured and run by the room that it belongs to."""
 import argparse
 import io
 import os
@@ -7,21 +7,34 @@ from importlib import import_module
 
 USAGE_ERROR, CLOSED_PIPE, INTERRUPTED = 2, 141, 130
 
+COMMANDS = {    # name: (the room, what it does)
+    "step": ("walkthrough.prompt", "go through the steps one by one, forwards and backwards, and ask why"),
+    "figures": ("plots.gallery", "redraw every picture of the figures folder"),
+    "gradcheck": ("gradcheck.command", "check the gradients of your own layer, or of every layer of the package"),
+    "museum": ("museum.command", "bugs planted on purpose, and which test catches which"),
+    "train": ("training.command", "train a tiny model whose heads visibly learn"),
+    "claims": ("training.claims_command", "measure what textbooks claim about attention"),
+    "course": ("course.command", "the lessons: list them, start your own copy, grade it"),
+    "bench": ("bench.command", "time forward and backward, also against PyTorch where it is installed"),
+}
+
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser whose errors are one line that says what to do."""
 
     def error(self, message):
+        """Print the message in one line and leave with status 2."""
         self.exit(USAGE_ERROR, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(argv=None):
     """Run one command line. Returns the exit status: 0 done, 1 a check failed, 2 wrong usage."""
+    argv = sys.argv[1:] if argv is None else list(argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")      # also where the locale is C
     try:
-        arguments = parser().parse_args(argv)
+        arguments = parser(argv).parse_args(argv)
         status = arguments.run(arguments)
         sys.stdout.flush()
         return status
@@ -32,26 +45,23 @@ def main(argv=None):
         return INTERRUPTED
 
 
-def parser():
-    """All commands and their options."""
+def parser(argv=()):
+    """The parser of all commands; only the room of the command that was typed is opened."""
     top = Parser(prog="python -m numpy_attention", description="Walk through multi-head attention, step by step: "
                  "every matrix with its name, formula, shape and numbers, forward and backward.")
-    _walk_options(top)
+    top.add_argument("--example", choices=["by-hand", "cycle", "full-size"], default="by-hand",
+                     help="which worked example (%(default)s)")
+    top.add_argument("--lang", choices=["zh", "en", "both"], default="both",
+                     help="language of the sentences (%(default)s)")
+    top.add_argument("--precision", type=_precision, default=4, metavar="N", help="decimals shown (%(default)s)")
+    top.add_argument("--forward-only", action="store_true", help="leave out the backward half")
     top.set_defaults(run=walk)
     commands = top.add_subparsers(title="other commands", metavar="COMMAND", parser_class=Parser)
-    figures = commands.add_parser("figures", help="redraw every picture of the figures folder")
-    figures.add_argument("folder", nargs="?", default="figures", help="where to put them (%(default)s)")
-    figures.set_defaults(run=draw_figures)
+    for name, (room, what) in COMMANDS.items():
+        command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
+        if name in argv:
+            import_module(f"numpy_attention.{room}").configure(command)
     return top
-
-
-def _walk_options(command):
-    command.add_argument("--example", choices=["by-hand", "cycle", "full-size"], default="by-hand",
-                         help="which worked example (%(default)s)")
-    command.add_argument("--lang", choices=["zh", "en", "both"], default="both",
-                         help="language of the sentences (%(default)s)")
-    command.add_argument("--precision", type=_precision, default=4, metavar="N", help="decimals shown (%(default)s)")
-    command.add_argument("--forward-only", action="store_true", help="leave out the backward half")
 
 
 def _precision(text):
@@ -67,11 +77,4 @@ def walk(arguments):
     example = worked_example(arguments.example)
     for part in walkthrough(example, arguments.lang, arguments.precision, backward=not arguments.forward_only):
         print(part, end="\n\n")
-    return 0
-
-
-def draw_figures(arguments):
-    """Redraw all pictures, one line for each file."""
-    for path in import_module("numpy_attention.plots.gallery").draw_all(arguments.folder):
-        print(path)
     return 0

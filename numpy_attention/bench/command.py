@@ -1,0 +1,84 @@
+"""python -m numpy_attention bench: the table of times, shares and peak memory."""
+import argparse
+import json
+import platform
+import sys
+
+from .contenders import available, contender, operations
+from .memory import peak_megabytes
+from .timing import alternate, product, quartiles
+
+SIZES = [(1, 16, 64, 4), (1, 3, 512, 8), (8, 128, 512, 8), (2, 512, 512, 8), (1, 2048, 512, 8), (1, 4096, 512, 8)]
+
+
+def configure(parser):
+    """Give `parser` the options of the benchmark."""
+    parser.add_argument("--sizes", nargs="+", type=_size, default=SIZES, metavar="N,L,D,H", help="instead of the usual")
+    parser.add_argument("--dtype", choices=["float32", "float64", "both"], default="both")
+    parser.add_argument("--seconds", type=float, default=6.0, help="time for each row of sizes (%(default)g)")
+    parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory in fresh processes")
+    parser.add_argument("--json", metavar="FILE", help="also write the results there")
+    parser.add_argument("--figure", metavar="FILE", help="also draw time and memory against the length")
+    parser.set_defaults(run=run)
+
+
+def _size(text):
+    parts = text.split(",")
+    if len(parts) != 4 or not all(part.isdecimal() and int(part) for part in parts) or int(parts[2]) % int(parts[3]):
+        raise argparse.ArgumentTypeError(f"wants N,L,D,H, such as 8,128,512,8, with D a multiple of H; not {text!r}")
+    return tuple(map(int, parts))
+
+
+def run(arguments):
+    """Measure, print the table, write what was asked for."""
+    dtypes = ["float32", "float64"] if arguments.dtype == "both" else [arguments.dtype]
+    results = []
+    for dtype in dtypes:
+        print(f"{dtype}: forward + backward, median ms (quartiles)")
+        for size in arguments.sizes:
+            rows = measure(size, dtype, arguments.seconds, memory=not arguments.no_memory)
+            results += rows
+            print(table(rows), end="\n\n", flush=True)
+    if arguments.json:
+        machine = {"machine": platform.processor() or platform.machine(), "python": platform.python_version()}
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump({**machine, "results": results}, file, indent=1)
+    if arguments.figure:
+        from ..plots.cost import plot_cost
+        plot_cost(results).save(arguments.figure)
+    return 0
+
+
+def measure(size, dtype, seconds, *, memory=True):
+    """One dict for each contender: times in ms, share of the machine's product rate, MB, ratio to `direct`."""
+    names = available()
+    _progress(f"{dtype} {size}: {', '.join(names)}")
+    multiply, work = product(dtype)
+    *times, products = alternate([*(contender(name, size, dtype) for name in names), multiply], seconds)
+    rate = work / quartiles(products)[1]
+    direct = quartiles(times[0])[1]
+    rows = []
+    for name, taken in zip(names, times, strict=True):
+        low, middle, high = quartiles(taken)
+        _progress(f"{dtype} {size}: peak memory of {name}")
+        rows.append({"contender": name, "size": size, "dtype": dtype, "ms": middle * 1e3, "low": low * 1e3,
+                     "high": high * 1e3, "runs": len(taken), "share": operations(size) / middle / rate,
+                     "times_direct": middle / direct, "mb": peak_megabytes(name, size, dtype) if memory else None})
+    _progress("")
+    return rows
+
+
+def table(rows):
+    """The rows of one size as text."""
+    N, L, D, H = rows[0]["size"]
+    lines = [f"  N {N}, L {L}, D {D}, H {H}"]
+    for row in rows:
+        memory = "" if row["mb"] is None else f"{row['mb']:9.1f} MB"
+        lines.append(f"    {row['contender']:<19}{row['ms']:10.3f}  ({row['low']:.3f} … {row['high']:.3f})".ljust(60)
+                     + f"{row['times_direct']:6.2f} ×{row['share']:6.0%}{memory}")
+    return "\n".join(lines)
+
+
+def _progress(text):
+    if sys.stderr.isatty():
+        print(f"\r{text:<79}", end="" if text else "\r", file=sys.stderr, flush=True)
