@@ -88,6 +88,20 @@ def test_an_error_half_way_leaves_every_cache_as_it_was():
     layer = na.TransformerDecoder(2, D, 2, 11, rng=0)
     layer(X, MEMORY)
     before = {id(inner): inner.cache for inner in walk(layer)}
-    with pytest.raises(ValueError, match="mask must have shape"):       # found by the second attention
-        layer(X + 1, MEMORY, memory_mask=np.ones((L, L), bool))
+    layer.layers[1].self_attn.query_proj.params["W"] = np.ones((D + 1, D))
+    with pytest.raises(ValueError, match="query must have shape"):      # the first layer has run by then
+        layer(X + 1, MEMORY)
     assert all(inner.cache is before[id(inner)] for inner in walk(layer))
+
+
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"memory_mask": np.ones((L, L), bool)}, ValueError, r"^memory_mask must have shape \(L, S\) = \(4, 5\)"),
+    ({"memory_mask": np.ones((L, S))}, TypeError, r"^memory_mask must be boolean"),
+    ({"memory_bias": np.ones((L, L))}, ValueError, r"^memory_bias must have shape"),
+    ({"mask": np.ones((L, S), bool)}, ValueError, r"^mask must have shape \(L, S\) = \(4, 4\)"),
+])
+def test_masks_are_told_apart(options, error, message):
+    for name in ("decoder layer", "decoder"):
+        make, given = BLOCKS[name]
+        with pytest.raises(error, match=message):
+            make()(*given, **options)
