@@ -111,11 +111,9 @@ class ScaledDotProductAttention(Layer):
         dropped = weights if self.dropout is None else self.dropout(weights)
         # 3. Mix the values in these shares.
         heads = gather(dropped, V_each, mask)               # (N,H,L,S) (N,H,S,d_v) -> (N,H,L,d_v)
-        steps = {"Q": Q, "K": K, "V": V, "mask": mask, "bias": None if bias is None else added.reshape(np.shape(bias)),
-                 "scores": scores, "capped": capped if self.soft_cap else None,
-                 "biased": None if bias is None else biased, "weights": weights,
-                 "dropped": dropped if self.dropout else None, "heads": heads}
-        self.cache = {name: array for name, array in steps.items() if array is not None}
+        self.keep(Q=Q, K=K, V=V, mask=mask, bias=None if bias is None else added.reshape(np.shape(bias)), scores=scores,
+                  capped=capped if self.soft_cap else None, biased=None if bias is None else biased, weights=weights,
+                  dropped=dropped if self.dropout else None, heads=heads)
         return heads
 
     def backward(self, dheads):

@@ -91,11 +91,9 @@ class BlockedAttention(Layer):
         bias = None if bias is None else added.reshape(np.shape(bias))
         dtype = np.result_type(Q, K, V, *([] if bias is None else [bias]))
         seed = int(self.rng.integers(2 ** 62)) if self.p and self.training else None
-        steps = {"Q": Q, "K": K, "V": V, "mask": mask, "bias": bias, "seed": seed,
-                 "running": np.zeros((-(-S // self.key_block), 2), dtype),
-                 "log_sum": np.full((*Q.shape[:-1], 1), np.inf, dtype),     # stays so where nothing is seen
-                 "heads": np.zeros((*Q.shape[:-1], V.shape[-1]), dtype)}
-        self.cache = {name: array for name, array in steps.items() if array is not None}
+        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, seed=seed, running=np.zeros((-(-S // self.key_block), 2), dtype),
+                  log_sum=np.full((*Q.shape[:-1], 1), np.inf, dtype),        # stays so where nothing is seen
+                  heads=np.zeros((*Q.shape[:-1], V.shape[-1]), dtype))
         at_once(self._forward_head, [(place,) for place in np.ndindex(*Q.shape[:-2])], math.prod(Q.shape[:-1]) * S)
         return self.cache["heads"]
 

@@ -55,6 +55,9 @@ class ExtraKeyAttention(Layer):
         H, d_k, d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
         self.zero = zero
         self.attention = ScaledDotProductAttention() if attention is None else attention
+        more = {name: "N H L S_more" for name in ("scores", "capped", "biased", "weights", "dropped")}
+        self.attention.restate("shape", **more, dweights="N H L S_more", dscores="N H L S_more", dbias="N H L S_more",
+                               dK="N H S_more d_k", dV="N H S_more d_v")
         if learned:
             rng = np.random.default_rng(rng)
             self.params["extra_key"] = rng.standard_normal((H, 1, d_k)).astype(dtype)

@@ -105,6 +105,10 @@ class Layer:
         arrays = [a if a is None or a.dtype == dtype or a.dtype.kind == "c" else a.astype(dtype) for a in arrays]
         return arrays if len(names) > 1 else arrays[0]
 
+    def keep(self, **steps):
+        """Make these the cache, in this order; a step that an option left out is None and not kept."""
+        self.cache = {name: array for name, array in steps.items() if array is not None}
+
     def restate(self, field="formula", **changes):
         """State steps of this one layer differently, where an option has changed them: restate(scores="Q Kᵀ · 2")."""
         for half in ("FORWARD", "BACKWARD"):

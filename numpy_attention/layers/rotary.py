@@ -132,7 +132,7 @@ class RotaryAttention(Layer):
         K_turned = self.turn_keys(K)
         heads = self.attention(Q_turned, K_turned, V, mask=mask, bias=bias)
         inner = {name: array for name, array in self.attention.cache.items() if name not in ("Q", "K")}
-        self.cache = {"Q": Q, "K": K, "Q_turned": Q_turned, "K_turned": K_turned, **inner}
+        self.cache = {"Q": Q, "K": K, "V": V, "Q_turned": Q_turned, "K_turned": K_turned, **inner}
         return heads
 
     def backward(self, dheads):

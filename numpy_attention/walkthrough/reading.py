@@ -105,7 +105,7 @@ def _steps(layer, direction, path=()):
             continue
         shown.add(id(array))
         step = _step(layer, stage.name, stage.formula, stage.shape, array, (stage.en, stage.zh), direction,
-                     _prefix(path, direction, name, array))
+                     _name(path, direction, name, array))
         attends = name == "scores" and {"Q", "K"} <= layer.cache.keys()
         if attends and direction == "forward":
             yield _product(layer, step)
@@ -114,12 +114,15 @@ def _steps(layer, direction, path=()):
             yield _product_gradient(layer, step)
 
 
-def _prefix(path, direction, name, array):
-    """The names of the layers on the way, up to one that has the tensor under the same name in its own story."""
+def _name(path, direction, name, array):
+    """What the outermost layer that knows this tensor calls it, after the names of the layers outside of that one."""
+    d = "" if direction == "forward" else "d"
     for depth, (layer, _) in enumerate(path):
-        if (layer.cache if direction == "forward" else layer.grads).get(name) is array:
-            return "".join(f"{inner}." for _, inner in path[:depth])
-    return "".join(f"{inner}." for _, inner in path)
+        held = layer.cache if direction == "forward" else layer.grads
+        known = name if held.get(name) is array else next((key for key in held if held[key] is array), None)
+        if known:
+            return "".join(f"{inner}." for _, inner in path[:depth]) + d + known
+    return "".join(f"{inner}." for _, inner in path) + d + name
 
 
 def _product(attention, scores):
@@ -143,13 +146,13 @@ def _parameter_steps(layer, prefix=""):
     for stage in layer.BACKWARD:
         if not isinstance(stage, str) and stage.name.removeprefix("d") in layer.params.keys() & layer.grads.keys():
             yield _step(layer, stage.name, stage.formula, stage.shape, layer.grads[stage.name.removeprefix("d")],
-                        (stage.en, stage.zh), "backward", prefix)
+                        (stage.en, stage.zh), "backward", prefix + stage.name)
     for name, inner in layer.sublayers().items():
         yield from _parameter_steps(inner, f"{prefix}{name}.")
 
 
-def _step(layer, name, formula, symbols, value, notes, direction, prefix=""):
+def _step(layer, name, formula, symbols, value, notes, direction, shown=None):
     value = np.asarray(value).view()
     value.flags.writeable = False
     where, code = ("", "") if formula in ("given", "upstream gradient") else source_line(layer, direction, name)
-    return Step(prefix + name, formula, symbols, value, *notes, direction, where, code)
+    return Step(shown or name, formula, symbols, value, *notes, direction, where, code)
