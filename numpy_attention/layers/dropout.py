@@ -37,7 +37,7 @@ class Dropout(Layer):
     )
     BACKWARD = (
         ("dx", "keep ∘ dout / (1 − p)", "...",
-         "The gradient meets the same holes and the same scale.", "梯度经过同样的空洞和同样的放大。"),
+         "The gradient meets the same holes and the same scale.", "梯度在同样的位置被丢掉，也同样放大。"),
     )
 
     def __init__(self, p=0.5, *, rng=None):

@@ -35,17 +35,17 @@ class FeedForward(Layer):
         ("hidden", "x W_up + b_up", "... d_hidden",
          "Widen each row.", "把每一行变宽。"),
         ("active", "activation(hidden)", "... d_hidden",
-         "Bend: without it, two linear layers would be one.", "弯一下：没有它，两个线性层就等于一个。"),
+         "Bend: without it, two linear layers would be one.", "加一个非线性：没有它，两个线性层就等于一个。"),
         ("out", "dropout(active) W_down + b_down", "... D",
          "Narrow it again.", "再变回原来的宽度。"),
     )
     BACKWARD = (
         ("dactive", "dropout(dout W_downᵀ)", "... d_hidden",
-         "Back through the second matrix, and through the same holes.", "沿第二个矩阵传回去，再经过同样的空洞。"),
+         "Back through the second matrix, and through the same holes.", "经过第二个矩阵传回去，再丢掉同样的位置。"),
         ("dhidden", "dactive ∘ slope(hidden)", "... d_hidden",
          "Each number's gradient times the slope where it stood.", "每个数的梯度乘以它所在处的斜率。"),
         ("dx", "dhidden W_upᵀ", "... D",
-         "Back through the first matrix.", "沿第一个矩阵传回去。"),
+         "Back through the first matrix.", "经过第一个矩阵传回去。"),
     )
 
     def __init__(self, d_model, d_hidden=None, *, activation="relu", bias=True, dropout=0.0, rng=None,

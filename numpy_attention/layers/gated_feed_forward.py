@@ -41,7 +41,7 @@ class GatedFeedForward(Layer):
     )
     BACKWARD = (
         ("dgated", "dropout(dout W_downᵀ)", "... d_hidden",
-         "Back through the last matrix, and through the same holes.", "沿最后一个矩阵传回去，再经过同样的空洞。"),
+         "Back through the last matrix, and through the same holes.", "经过最后一个矩阵传回去，再丢掉同样的位置。"),
         ("dhidden", "dgated ∘ active", "... d_hidden",
          "A product: each factor gets the gradient times the other factor.", "乘积：每个因子的梯度要乘上另一个因子。"),
         ("dactive", "dgated ∘ hidden", "... d_hidden",

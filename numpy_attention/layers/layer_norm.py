@@ -46,7 +46,7 @@ class LayerNorm(Layer):
         ("dbeta", "Σ dout over all rows", "D",
          "β was added to every row.", "β 加到了每一行，所以把每一行的梯度加起来。"),
         ("dgamma", "Σ dout ∘ normed over all rows", "D",
-         "γ multiplied every row.", "γ 乘过每一行，所以每一行都要算上它乘的那个数。"),
+         "γ multiplied every row.", "γ 乘了每一行，所以梯度乘上它当时乘的数，再对所有行求和。"),
         ("dnormed", "dout ∘ γ", "... D",
          "Back through the scale.", "先退回缩放之前。"),
         ("dx", "(dnormed − mean(dnormed) − normed ∘ mean(dnormed ∘ normed)) / std", "... D",

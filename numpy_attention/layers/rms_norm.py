@@ -41,7 +41,7 @@ class RMSNorm(Layer):
     )
     BACKWARD = (
         ("dgamma", "Σ dout ∘ normed over all rows", "D",
-         "γ multiplied every row.", "γ 乘过每一行，所以每一行都要算上它乘的那个数。"),
+         "γ multiplied every row.", "γ 乘了每一行，所以梯度乘上它当时乘的数，再对所有行求和。"),
         ("dnormed", "dout ∘ γ", "... D",
          "Back through the scale.", "先退回缩放之前。"),
         ("dx", "(dnormed − normed ∘ mean(dnormed ∘ normed)) / rms", "... D",

@@ -39,7 +39,7 @@ class TransformerDecoder(Layer):
     )
     BACKWARD = (
         ("dhidden", "norm.backward(dout)", "N L D",
-         "Back through the last norm.", "沿最后的归一化传回去。"),
+         "Back through the last norm.", "经过最后的归一化层传回去。"),
         ("dx", "layers₁.backward(… layersₙ.backward(dhidden))", "N L D",
          "The last layer first.", "从最后一层开始，倒着走。"),
         ("dmemory", "Σ over the layers", "N S D",

@@ -62,7 +62,7 @@ class TransformerDecoderLayer(Layer):
     )
     BACKWARD = (
         ("dtotal", "norm3.backward(dout)", "N L D",
-         "Back through the norm.", "沿归一化传回去。"),
+         "Back through the norm.", "经过归一化层传回去。"),
         ("dtransformed", "dtotal", "N L D",
          "A sum hands its gradient on unchanged.", "加法把梯度原样传回去。"),
         ("dnormed2", "dtotal + feed_forward.backward(dtransformed)", "N L D",

@@ -2,6 +2,7 @@
 import io
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -102,7 +103,7 @@ def test_any_truncation_is_refused(path):
     before = snapshot(target)
     for length in [*range(0, len(whole), 97), len(whole) - 1]:
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=str(path)):
+        with pytest.raises(ValueError, match=re.escape(str(path))):
             na.interop.load(target, path)
     assert_same(target, before)
 
