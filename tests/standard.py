@@ -108,6 +108,11 @@ EXAMPLES = {
         {"mask": MASK, "bias": BIAS}, {"...": (N, H, L, S)}),
     "ScaledDotProductAttention, grouped": Example(
         lambda: na.ScaledDotProductAttention(), GROUPED, {"mask": MASK[:, 0], "bias": BIAS[0, 0]}),
+    "BlockedAttention": Example(lambda: na.BlockedAttention(query_block=3, key_block=2), QKV,
+                                {"mask": MASK, "bias": BIAS}, {"blocks": 3, "1": 1, "2": 2}),
+    "BlockedAttention, causal": Example(
+        lambda: na.BlockedAttention(query_block=3, key_block=2, causal=True, offset=1, scale=0.7), QKV, {},
+        {"blocks": 3, "1": 1, "2": 2}),
     "SoftCap": Example(lambda: na.SoftCap(1.5), (draw(N, H, L, S),), {}, {"...": (N, H, L, S)}),
     "RepeatHeads": Example(lambda: na.RepeatHeads(3), (draw(N, 2, S, d_k),), {},
                            {"...": (N,), "H": 6, "H_kv": 2, "d": d_k}),

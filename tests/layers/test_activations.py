@@ -14,7 +14,8 @@ def test_gelu_is_exact_in_the_tail_too():
     # 1 + erf(x) loses all digits where the two cancel; erfc does not.
     x = np.concatenate([np.linspace(-37, 8, 400), [0.0, -0.0, 1e-300]])
     expected = [v * math.erfc(-v / math.sqrt(2)) / 2 for v in x]
-    assert_allclose(na.GELU()(x), expected, rtol=1e-14)
+    with np.errstate(under="ignore"):       # the comparison's own
+        assert_allclose(na.GELU()(x), expected, rtol=1e-14)
     assert_allclose(na.GELU()([-10.0]), [-7.619853024160527e-23], rtol=1e-12)
 
 
