@@ -1,4 +1,5 @@
 """The worked example as a text to read from top to bottom."""
+from .checking import check
 from .text import notes, pad, step_text, width, wrap
 
 HEADINGS = {
@@ -21,16 +22,29 @@ def walkthrough(example, lang="both", precision=4, *, backward=True):
         for number in range(len(trace.forward), len(trace)):
             yield step_text(trace, number, lang=lang, precision=precision)
         yield _heading("check", lang)
-        yield str(example.check())
+        yield str(_check(example, trace))
     if example.corrections:
         yield _heading("corrections", lang)
         for correction in example.corrections:
             yield _correction(correction, trace, lang, precision)
 
 
+def _check(example, trace):
+    """The report on all inputs and parameters, in a small example also on every tensor in between."""
+    report = example.check(upstream=example.upstream)
+    checked = {row.name for row in report.rows}
+    between = [step for step in trace.backward[1:] if step.name.removeprefix("d") not in checked]
+    if sum(step.value.size for step in between) < 1000:
+        for step in between:
+            row = check(trace, step.name).rows[0]
+            row.name = step.name.removeprefix("d")
+            report.rows.append(row)
+    return report
+
+
 def _heading(part, lang):
-    title = "  ".join({"zh": HEADINGS[part][:1], "en": HEADINGS[part][1:], "both": HEADINGS[part]}[lang])
-    return f"{title}\n{'=' * width(title)}"
+    titles = {"zh": HEADINGS[part][:1], "en": HEADINGS[part][1:], "both": HEADINGS[part]}[lang]
+    return "\n".join([*titles, "=" * max(map(width, titles))])
 
 
 def _correction(correction, trace, lang, precision):
