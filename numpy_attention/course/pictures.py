@@ -48,13 +48,13 @@ def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None,
 
 
 def _power(value, _position=None):
-    """A tick of a logarithmic axis: 10⁻³ for a power of ten beyond a thousand, the number itself in between.
+    """A tick of a logarithmic axis: 10⁻³ for a power of ten beyond ten thousand, the number itself in between.
 
     >>> _power(1e-5), _power(100.0)
     ('10⁻⁵', '100')
     """
     exponent = round(np.log10(value))
-    if not np.isclose(value, 10.0 ** exponent) or abs(exponent) < 3:
+    if not np.isclose(value, 10.0 ** exponent) or abs(exponent) < 4:
         return f"{value:g}"
     return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
@@ -70,16 +70,20 @@ def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digit
     from matplotlib.colors import Normalize
 
     from ..plots.matrix import draw_matrix
+    from ..walkthrough.text import width as text_width
 
     values = np.asarray(values, float)
     cell_wide, cell_high = 0.85, 0.42
     wide, high = values.shape[1] * cell_wide, values.shape[0] * cell_high
-    left = 0.5 + 0.085 * max(map(len, map(str, rows)))
+    left = 0.45 + 0.08 * max(map(text_width, map(str, rows)))
     size = max(left + wide + 0.4, 4.5), high + 1.25
     figure = picture(None, *size)
     axes = figure.add_axes((left / size[0], 0.12 / size[1], wide / size[0], high / size[1]))
     draw_matrix(axes, values, (colormaps["cividis"], Normalize(*limits)), pitch=(cell_wide, cell_high), numbers=True,
-                digits=digits, rows=[str(r) for r in rows], columns=[str(c) for c in columns], size=9)
+                digits=digits, size=9)
+    axes.set_yticks(range(len(rows)), [str(name) for name in rows], fontsize=9)
+    axes.set_xticks(range(len(columns)), [str(name) for name in columns], fontsize=9)
+    axes.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False)
     axes.set_ylabel(rowlabel, fontsize=9)
     axes.set_title(f"{title}\n{columnlabel}".strip(), fontsize=10, loc="left", pad=8)
     lines = [f"{name}  " + "  ".join(f"{v:.{digits}f}" for v in row) for name, row in zip(rows, values, strict=True)]
