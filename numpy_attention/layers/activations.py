@@ -50,10 +50,15 @@ class GELU(Layer):
     Source: Hendrycks and Gimpel 2016, section 2.
     """
 
-    FORWARD = (("out", "x Φ(x)", "...",
-                "Let each number through as far as it is large.", "数越大，放行的比例越高。"),)
-    BACKWARD = (("dx", "dout ∘ (Φ(x) + x φ(x))", "...",
-                 "The product rule; φ, the bell curve, is the slope of Φ.", "乘积求导；Φ 的导数 φ 就是钟形曲线。"),)
+    FORWARD = (
+        ("share", "Φ(x)", "...",
+         "How much of each number may pass? The larger, the more.", "每个数放行多少？数越大，放行越多。"),
+        ("out", "x ∘ share", "...", "Let that much through.", "放行这么多。"),
+    )
+    BACKWARD = (
+        ("dx", "dout ∘ (share + x ∘ φ(x))", "...",
+         "The product rule; φ, the bell curve, is the slope of Φ.", "乘积求导；Φ 的导数 φ 就是钟形曲线。"),
+    )
 
     def __init__(self, *, approximate="none"):
         super().__init__()
@@ -62,27 +67,24 @@ class GELU(Layer):
         self.approximate = approximate
 
     def forward(self, x):
-        share, _ = self._share_and_slope(x)
+        if self.approximate == "none":
+            share = normal_share(x)
+        else:       # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh u is nearly -1
+            share = sigmoid(TANH_RATE * (x + 0.044715 * x * x * x))
         out = x * share
-        self.cache = {"x": x, "out": out}
+        self.cache = {"x": x, "share": share, "out": out}
         return out
 
     def backward(self, dout):
-        x = self.cache["x"]
-        share, slope = self._share_and_slope(x)
+        x, share = self.cache["x"], self.cache["share"]
+        if self.approximate == "none":
+            slope = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+        else:
+            fade = share * (1 - share)      # the slope of σ; where it is 0, not even 0 · ∞ is computed
+            slope = np.where(fade == 0, 0, fade * TANH_RATE * (1 + 3 * 0.044715 * x * x))
         dx = dout * (share + x * slope)
         self.grads = {"out": dout, "x": dx}
         return dx
-
-    def _share_and_slope(self, x):
-        """Φ(x) and its slope φ(x), exact or by the tanh formula."""
-        if self.approximate == "none":
-            return normal_share(x), np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-        # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh u is nearly -1.
-        rate = 2 * math.sqrt(2 / math.pi)
-        share = sigmoid(rate * (x + 0.044715 * x * x * x))
-        fade = share * (1 - share)
-        return share, np.where(fade == 0, 0, fade * rate * (1 + 3 * 0.044715 * x * x))     # not even 0 · ∞ far out
 
 
 class SiLU(Layer):
@@ -94,24 +96,30 @@ class SiLU(Layer):
     Source: Elfwing, Uchibe and Doya 2017; Ramachandran, Zoph and Le 2017.
     """
 
-    FORWARD = (("out", "x σ(x)", "...",
-                "Let each number through as far as it is large.", "数越大，放行的比例越高。"),)
-    BACKWARD = (("dx", "dout ∘ σ(x) ∘ (1 + x (1 − σ(x)))", "...",
-                 "The product rule; σ (1 − σ) is the slope of σ.", "乘积求导；σ 的导数是 σ (1 − σ)。"),)
+    FORWARD = (
+        ("share", "σ(x)", "...",
+         "How much of each number may pass? The larger, the more.", "每个数放行多少？数越大，放行越多。"),
+        ("out", "x ∘ share", "...", "Let that much through.", "放行这么多。"),
+    )
+    BACKWARD = (
+        ("dx", "dout ∘ share ∘ (1 + x ∘ (1 − share))", "...",
+         "The product rule; σ (1 − σ) is the slope of σ.", "乘积求导；σ 的导数是 σ (1 − σ)。"),
+    )
 
     def forward(self, x):
-        out = x * sigmoid(x)
-        self.cache = {"x": x, "out": out}
+        share = sigmoid(x)
+        out = x * share
+        self.cache = {"x": x, "share": share, "out": out}
         return out
 
     def backward(self, dout):
-        x = self.cache["x"]
-        share = sigmoid(x)
+        x, share = self.cache["x"], self.cache["share"]
         dx = dout * share * (1 + x * (1 - share))
         self.grads = {"out": dout, "x": dx}
         return dx
 
 
+TANH_RATE = 2 * math.sqrt(2 / math.pi)
 ACTIVATIONS = {"relu": ReLU, "gelu": GELU, "silu": SiLU}
 
 
