@@ -6,6 +6,7 @@ head axis the leading letters fall away. `why` writes these cells out and the pa
 every cell again from them. A run whose numbers are not what the table says (a softcap, dropout) has no origins here.
 """
 import re
+import weakref
 
 import numpy as np
 
@@ -24,6 +25,7 @@ ORIGINS = {
     "out[n,i,j]": ("dot", "concat[n,i,:]", "W_O[:,j]", "b_O[j]"),
     "dconcat[n,i,j]": ("dot", "dout[n,i,:]", "W_O[j,:]"),
     "dheads[n,h,i,j]": ("copy", "dconcat[n,i,h*d+j]"),
+    "dbias[n,h,i,j]": ("copy", "dbiased[n,h,i,j]"),
     "dV[n,h,i,j]": ("dot", "dropped[n,h,:,i]", "dheads[n,h,:,j]"),
     "dweights[n,h,i,j]": ("dot", "dheads[n,h,i,:]", "V[n,h,j,:]"),
     "dscores[n,h,i,j]": ("softmax backward", "weights[n,h,i,j]", "dweights[n,h,i,j]",
@@ -52,9 +54,12 @@ TABLE = {key.partition("[")[0]: (key.partition("[")[2][:-1].split(","), how, par
          for key, (how, *parts) in ORIGINS.items()}
 # A tensor goes by the first of these names that the run has: x plays three roles, an option that is off is no step.
 SAME = {"query": ("query", "x"), "key": ("key", "memory", "x"), "value": ("value", "memory", "x"),
-        "biased": ("biased", "capped", "scores"), "capped": ("capped", "scores"), "dropped": ("dropped", "weights")}
+        "biased": ("biased", "capped", "scores"), "capped": ("capped", "scores"), "dropped": ("dropped", "weights"),
+        "dbiased": ("dbiased", "dscores")}
 PROJECTIONS = {"Q": "query_proj", "K": "key_proj", "V": "value_proj", "O": "output_proj"}
 MOST_TRIED = 64
+
+_known = weakref.WeakKeyDictionary()       # the origins of each trace, once they have been asked for
 
 
 def origin(trace, which, values=None):
@@ -65,8 +70,13 @@ def origin(trace, which, values=None):
     (['Q', 'K'], 4.0)
     """
     step = trace[which]
-    found = _stated(trace, step, values or {})
-    return found if found is not None and (values or _holds(found, step.value)) else None
+    if values:
+        return _stated(trace, step, values)
+    known = _known.setdefault(trace, {})
+    if step.name not in known:
+        found = _stated(trace, step, {})
+        known[step.name] = found if found is not None and _holds(found, step.value) else None
+    return known[step.name]
 
 
 def _stated(trace, step, values):

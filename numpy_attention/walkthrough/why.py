@@ -14,13 +14,14 @@ WORDS = {
 
 
 def why(trace, which, index, *, precision=4, lang="both", columns=78):
-    """The cell `index` of a step in terms of the cells that it was made from, as text of so many columns at most.
+    """The cell `index` of a step in terms of the cells that it was made from, as text of so many columns (None: any).
 
     >>> print(why(na.worked_example("by-hand").trace(), "product", (0, 2)))
     product[我, AI] = 1·2 + 0·2 + 1·2 + 0·2 = 4
     """
-    return "\n".join(line for text in _lines(trace, trace[which], tuple(index), precision, lang)
-                     for line in wrap(text, columns))
+    with np.errstate(all="ignore"):     # NaN and inf are shown, not warned about
+        lines = _lines(trace, trace[which], tuple(index), precision, lang)
+    return "\n".join(lines if columns is None else [line for text in lines for line in wrap(text, columns)])
 
 
 def _lines(trace, step, index, precision, lang):
