@@ -20,9 +20,7 @@ def colour(value, limit=None):
     (('#fee838', 'black'), ('#f7f7f7', 'black'))
     """
     place = value if limit is None else 0.5 + 0.5 * value / (limit or 1)
-    anchors = ANCHORS["cividis" if limit is None else "PuOr"]
-    rgb = [np.interp(place, np.linspace(0, 1, len(anchors)), channel) for channel in anchors.T]
-    return "#" + "".join(f"{round(x):02x}" for x in rgb), ink(rgb)
+    return _SHADES["cividis" if limit is None else "PuOr"][round(min(max(place, 0), 1) * 2 * HALF)]
 
 
 def ink(rgb):
@@ -32,5 +30,12 @@ def ink(rgb):
     return "white" if linear @ (0.2126, 0.7152, 0.0722) < 0.179 else "black"
 
 
-ANCHORS = {name: np.array([[int(code[i:i + 2], 16) for i in (0, 2, 4)] for code in text.split()])
-           for name, text in MAPS.items()}
+def _shades(text):
+    anchors = np.array([[int(code[i:i + 2], 16) for i in (0, 2, 4)] for code in text.split()])
+    at, places = np.linspace(0, 1, len(anchors)), np.linspace(0, 1, 2 * HALF + 1)
+    colours = np.stack([np.interp(places, at, channel) for channel in anchors.T], axis=1).round().astype(int)
+    return [("#" + bytes(rgb.tolist()).hex(), ink(rgb)) for rgb in colours]
+
+
+HALF = 128      # shades on each side of the middle
+_SHADES = {name: _shades(text) for name, text in MAPS.items()}

@@ -138,7 +138,7 @@ def _data(trace, step, made, room):
         found |= {"letters": made.letters, "shape": made.shape,
                   "parts": [[part.name, part.axes, part.array.shape] for part in made.parts]}
     if step.value.size <= MOST_EXPLAINED and len(trace) <= MOST_STEPS:
-        found["why"] = {",".join(map(str, index)): why(trace, step.name, index, lang="en", columns=10 ** 6)
+        found["why"] = {",".join(map(str, index)): why(trace, step.name, index, lang="en", columns=None)
                         for index in np.ndindex(step.shape)} if made is not None else {}
     return found
 
