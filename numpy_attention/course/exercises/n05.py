@@ -1,0 +1,115 @@
+# ruff: noqa: E501  (sentences in two languages)
+"""05 Why three matrices: self-attention from x, and what a symmetric table of scores cannot do."""
+import numpy as np
+
+from ...layers.attention import ScaledDotProductAttention
+from ..comparing import compare
+from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
+from ..words import Finding, Words
+from .n01 import BY_HAND, HEADS, softmax
+
+SCORES = np.array([[0., 1, 2], [2, 2, 4], [1, 2, 4]])
+OUTPUTS = (("scores", "L S"), ("heads", "L d_v"))
+COUNT = (("count", ""),)
+
+
+def self_attention(x, W_Q, W_K, W_V):
+    Q, K, V = x @ W_Q, x @ W_K, x @ W_V
+    scores = Q @ K.T / np.sqrt(Q.shape[-1])
+    return scores, softmax(scores) @ V
+
+
+def previous_beats_next(scores):
+    L = len(scores)
+    return sum(scores[i, (i - 1) % L] > scores[i, (i + 1) % L] for i in range(L))
+
+
+def _no_scale(x, W_Q, W_K, W_V):
+    scores = x @ W_Q @ (x @ W_K).T
+    return scores, softmax(scores) @ x @ W_V
+
+
+def _swapped(x, W_Q, W_K, W_V):
+    return self_attention(x, W_K, W_Q, W_V)
+
+
+def _key_as_value(x, W_Q, W_K, W_V):
+    return self_attention(x, W_Q, W_K, W_K)
+
+
+def _tied(x, W_Q, W_K, W_V):
+    return self_attention(x, W_Q, W_Q, W_V)
+
+
+SELF_MISTAKES = (
+    Mistake(_no_scale, "忘了除以 √d_k。", "The division by √d_k is missing."),
+    Mistake(_swapped, "W_Q 和 W_K 用反了：行是查询，列是键。", "W_Q and W_K are in each other's place: rows are queries, columns are keys."),
+    Mistake(_key_as_value, "把键当成值用了：V = x W_V。", "The keys were used as values: V = x W_V."),
+    Mistake(_tied, "键也用了 W_Q：K = x W_K。", "The keys were made by W_Q as well: K = x W_K."),
+)
+COUNT_MISTAKES = (
+    Mistake(lambda s: len(s) - previous_beats_next(s), "比反了：要「前一个」大于「后一个」。", "The comparison is the wrong way round: previous must beat next."),
+    Mistake(lambda s: sum(s[i, i - 1] > s[i, i + 1] for i in range(1, len(s) - 1)), "环上首尾相接：第 0 个的前一个是最后一个。", "On a ring the ends meet: the one before place 0 is the last."),
+    Mistake(lambda s: previous_beats_next(s.T), "行和列反了：第 i 行是查询 i。", "Rows and columns are swapped: row i belongs to query i."),
+    Mistake(lambda s: len(s), "这个数是背下来的。", "That number is known by heart."),
+)
+
+
+def _sizes(rng):
+    L, D, d_k, d_v = 4, 5, 6, 7
+    return rng.standard_normal((L, D)), *(rng.standard_normal((D, d)) for d in (d_k, d_k, d_v))
+
+
+def _engine(x, W_Q, W_K, W_V):
+    layer = ScaledDotProductAttention()
+    heads = layer(x @ W_Q, x @ W_K, x @ W_V)
+    return layer.cache["scores"], heads
+
+
+def _slope(learner):
+    """dx of the learner's forward along a random direction, against the package's: three ways add up."""
+    rng = np.random.default_rng(3)
+    x, *W = _sizes(rng)
+    way, upstream, step = rng.standard_normal(x.shape), rng.standard_normal((4, 7)), 1e-5
+    above, below = learner(x + step * way, *W), learner(x - step * way, *W)
+    found = outcome(above, _engine(x, *W), OUTPUTS, atol=np.inf)
+    if found:
+        return found
+    layer = ScaledDotProductAttention()
+    layer(*(x @ w for w in W))
+    dx = sum(d @ w.T for d, w in zip(layer.backward(upstream), W, strict=True))
+    measured = (upstream * (np.asarray(above[1]) - np.asarray(below[1]))).sum() / (2 * step)
+    return compare(measured, (dx * way).sum(), "dLoss", atol=1e-6, rtol=1e-6)
+
+
+def _symmetric(learner):
+    x, W_Q, _, W_V = _sizes(np.random.default_rng(4))
+    answer = learner(x, W_Q, W_Q, W_V)
+    found = outcome(answer, _engine(x, W_Q, W_Q, W_V), OUTPUTS, atol=np.inf)
+    return found or compare(answer[0], np.asarray(answer[0]).T, "scores (W_K = W_Q)", "L S")
+
+
+def _ring(rng):
+    return (rng.standard_normal((7, 7)),)
+
+
+def _never_all(learner):
+    for seed in range(20):
+        table = np.random.default_rng(seed).standard_normal((6, 6))
+        count = learner(table + table.T)
+        if not np.isscalar(count) or not 0 < count < 6:
+            return Finding(Words(f"对称的 6 × 6 分数得到了 {count}；应该在 1 和 5 之间。",
+                                 f"Symmetric 6 × 6 scores gave {count}; it must lie between 1 and 5."))
+    return None
+
+
+EXERCISES = (
+    Exercise("self-attention", "05", Words("从 x 和三个矩阵写出自注意力。", "Self-attention from x and three matrices."),
+             (golden((np.eye(3), *BY_HAND), (SCORES, HEADS), OUTPUTS, SELF_MISTAKES, atol=1e-5),
+              random_case(_sizes, _engine, OUTPUTS, SELF_MISTAKES), Stage(GRADIENT, _slope), Stage(INVARIANT, _symmetric)),
+             self_attention, SELF_MISTAKES, arguments="x, W_Q, W_K, W_V"),
+    Exercise("previous-beats-next", "05", Words("环上有几个位置更看重前一个？", "How many places of a ring prefer the previous one?"),
+             (golden((np.array([[1., 0, 2], [3, 2, 0], [1, 2, 0]]),), np.int64(3), COUNT, COUNT_MISTAKES),
+              random_case(_ring, lambda s: np.int64(previous_beats_next(s)), COUNT, COUNT_MISTAKES, seeds=(1, 2, 5)),
+              Stage(INVARIANT, _never_all)), previous_beats_next, COUNT_MISTAKES, arguments="scores"),
+)
