@@ -9,6 +9,7 @@ from ..layers.embedding import Embedding
 from ..layers.layer import Layer
 from ..layers.linear import Linear
 from ..layers.multi_head import MultiHeadAttention
+from .model import start_small
 from .positions import attention_for
 from .tied import TiedAttention
 
@@ -54,6 +55,7 @@ class LookupModel(Layer):
         rng = np.random.default_rng(rng)
         self.asked_embedding, self.key_embedding, self.value_embedding = (
             Embedding(vocab, d_model, rng=rng, dtype=dtype) for _ in range(3))
+        start_small(self.asked_embedding, self.key_embedding, self.value_embedding)
         self.attention = (TiedAttention if tied else MultiHeadAttention)(
             d_model, heads, d_k=d_k, num_kv_heads=kv_heads, bias=False, rng=rng, dtype=dtype,
             attention=attention_for("none", d_k, scale))

@@ -52,9 +52,8 @@ class ToyModel(Layer):
         ("dstream", "dlogits W_Uᵀ", "N L D",
          "Which rows would have given better answers?", "什么样的行会给出更好的答案？"),
         "blocks",
-        ("dplaced", "what comes back through the blocks", "N L D",
-         "What the embeddings and the positions hear: they were added, so both hear the same.",
-         "嵌入和位置收到的梯度：它们是相加的，所以收到的一样。"),
+        ("dembedded", "dplaced", "N L D",
+         "The positions were only added, so the embeddings hear the same.", "位置只是加上去的，所以嵌入收到的一样。"),
     )
     integer_inputs = ("ids",)
 
@@ -66,6 +65,7 @@ class ToyModel(Layer):
         self.kind, self.causal, self.questions, self.heads = positions, causal, size("questions", questions), heads
         self.embedding = Embedding(vocab, d_model, rng=rng, dtype=dtype)
         self.positions = placing_layer(positions, length, d_model, rng=rng, dtype=dtype)
+        start_small(self.embedding, *([self.positions] if positions == "learned" else []))
         self.blocks = []
         for _ in range(size("layers", layers)):
             attention = (TiedAttention if tied else MultiHeadAttention)(
@@ -110,3 +110,9 @@ class ToyModel(Layer):
         dembedded = self.positions.backward(dplaced) if self.positions else dplaced
         self.embedding.backward(dembedded)                              # ids have no gradient, the table has
         self.grads = {"logits": dlogits, "stream": dstream, "placed": dplaced, "embedded": dembedded}
+
+
+def start_small(*tables):
+    """Halve the tables' first rows, so that scores start small, too: no head has made up its mind yet."""
+    for table in tables:
+        table.params["W"] *= 0.5

@@ -52,7 +52,9 @@ class Run:
     def advance(self):
         """One training step on new exercises."""
         batch = self.task.batch(self.batch_size, self.rng)
-        self.losses.append(float(training_step(self.model, batch, self.loss, self.optimizer, clip=self.clip)))
+        with np.errstate(all="ignore"):         # what is not finite is found out by the step itself
+            value = training_step(self.model, batch, self.loss, self.optimizer, clip=self.clip)
+        self.losses.append(float(value))
         self.step += 1
 
     def measure(self):

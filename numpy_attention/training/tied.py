@@ -29,7 +29,8 @@ class TiedAttention(MultiHeadAttention):
         found = super().backward(dout)
         # One matrix played two roles, so its gradients add up.
         for name in self.query_proj.params:
-            self.query_proj.grads[name] = self.query_proj.grads[name] + self.key_proj.grads[name]
+            both = self.query_proj.grads[name] + self.key_proj.grads[name]
+            self.query_proj.grads[name] = self.key_proj.grads[name] = both
         return found
 
     def sublayers(self):

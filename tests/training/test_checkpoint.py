@@ -156,16 +156,16 @@ def test_a_checkpoint_of_another_model_is_refused_and_that_model_unchanged(tmp_p
 
 
 def test_what_is_no_checkpoint_is_refused(tmp_path):
-    with pytest.raises(CheckpointError, match="there is no checkpoint .*nothing.npz to be read: No such file"):
+    with pytest.raises(CheckpointError, match=r"there is no checkpoint .*nothing.npz to be read: No such file"):
         train("reverse", resume=tmp_path / "nothing.npz", **QUIET)
     np.savez(tmp_path / "other.npz", x=np.ones(3))
-    with pytest.raises(CheckpointError, match="is damaged or no checkpoint: .*told"):
+    with pytest.raises(CheckpointError, match=r"is damaged or no checkpoint: .*told"):
         train("reverse", resume=tmp_path / "other.npz", **QUIET)
     np.savez(tmp_path / "pickle.npz", told=np.array({"format": 1}, dtype=object))
-    with pytest.raises(CheckpointError, match="is damaged or no checkpoint: .*allow_pickle=False"):
+    with pytest.raises(CheckpointError, match=r"is damaged or no checkpoint: .*allow_pickle=False"):
         train("reverse", resume=tmp_path / "pickle.npz", **QUIET)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(CheckpointError, match="could not be written: No such file or directory$"):
+    with pytest.raises(CheckpointError, match=r"could not be written: No such file or directory$"):
         train("reverse", steps=1, save=tmp_path / "nowhere" / "run.npz", **QUIET)

@@ -1,4 +1,4 @@
-"""The loop: it learns, measures, keeps snapshots, stops when it should, and keeps what was learned when it must stop."""
+"""The loop: it learns, measures, keeps snapshots, stops when it should, and keeps what was learned."""
 import functools
 import os
 import signal

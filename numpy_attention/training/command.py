@@ -1,0 +1,93 @@
+"""The command `train`: a task by name, a bar while it runs, what was measured, and the film if asked for."""
+import sys
+from pathlib import Path
+
+from .measure import head_costs
+from .tasks import TASKS, task
+
+FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
+SIZES = ("layers", "heads", "d_model", "kv_heads", "d_k", "d_hidden", "positions", "scale", "norm", "tied")
+
+
+def configure(parser):
+    """Add the options of `python -m numpy_attention train` to an argparse parser."""
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(TASKS)}")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+                        help="a size of the task, such as --set L=12; may be repeated")
+    for name, text in (("steps", "updates at most"), ("layers", "attention layers"), ("heads", "heads in each layer"),
+                       ("d-model", "width of a token's row"), ("kv-heads", "key/value heads"),
+                       ("d-k", "width of a head's queries and keys"), ("d-hidden", "width of feed-forward layers")):
+        parser.add_argument(f"--{name}", type=int, metavar="N", help=text)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of parameters and exercises (%(default)s)")
+    parser.add_argument("--positions", metavar="KIND", help="learned, sinusoidal, rotary, alibi or none")
+    parser.add_argument("--scale", type=float, metavar="X", help="a factor on Q Kᵀ instead of 1/√d_k; 1 is no scale")
+    parser.add_argument("--norm", action="store_true", default=None, help="with LayerNorms")
+    parser.add_argument("--tied", action="store_true", default=None, help="with W_Q = W_K")
+    parser.add_argument("--lr", type=float, default=0.01, metavar="X", help="learning rate (%(default)s)")
+    parser.add_argument("--stop-at", type=float, default=0.995, metavar="X",
+                        help="accuracy at which to stop early (%(default)s)")
+    parser.add_argument("--save", metavar="FILE", help="write a checkpoint there, every 100 steps and at the end")
+    parser.add_argument("--resume", metavar="FILE", help="go on from a checkpoint of the same run")
+    parser.add_argument("--figure", metavar="FILE", help="draw the training film there (.svg, .png or .pdf)")
+    parser.add_argument("--quiet", action="store_true", help="without the bar")
+    parser.set_defaults(run=run)
+
+
+def run(arguments):
+    """Train, measure, draw the film. Returns 0; 1 if the run broke, 2 for wrong usage, 130 after Ctrl-C."""
+    from .diverged import Diverged
+    from .loop import train
+    sizes = {name: getattr(arguments, name) for name in SIZES if getattr(arguments, name) is not None}
+    try:
+        _check_figure(arguments.figure)
+        made = task(arguments.task, **dict(map(_setting, arguments.settings)))
+        steps = made.steps if arguments.steps is None else arguments.steps
+        every = max(1, min(25, steps // 8))
+        result = train(made, steps=steps, stop_at=arguments.stop_at, seed=arguments.seed, lr=arguments.lr,
+                       measure_every=every, snapshots=range(0, steps + 1, every) if arguments.figure else (),
+                       save=arguments.save, resume=arguments.resume, progress=not arguments.quiet, **sizes)
+    except Diverged as broken:
+        print(f"train: {broken}", file=sys.stderr)
+        return FAILED
+    except (ValueError, TypeError) as error:
+        print(f"train: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    print("\n".join(report(result)))
+    if arguments.figure:
+        from ..plots.figure import save
+        from .film import training_film
+        save(training_film(result), arguments.figure)
+        print(f"the film: {arguments.figure}")
+    return INTERRUPTED if result.stopped == "interrupted" else 0
+
+
+def report(result):
+    """The lines that tell how a run went: the curve, then a row for each head."""
+    yield f"{result!r} ({result.stopped})"
+    yield f"{'step':>6} {'loss':>8} {'accuracy':>9}"
+    for step, loss, accuracy in zip(*(result.history[name] for name in ("step", "loss", "accuracy")), strict=True):
+        yield f"{step:6} {loss:8.4f} {accuracy:9.3f}"
+    scores = {name: values[-1] for name, values in result.history.items() if name not in ("step", "loss", "accuracy")}
+    scores["cost if off"] = head_costs(result.model, result.held_out)
+    yield f"{'layer.head':>11}" + "".join(f"{name:>16}" for name in scores)
+    layers, heads = scores["entropy"].shape
+    for layer in range(layers):
+        for head in range(heads):
+            yield f"{f'{layer}.{head}':>11}" + "".join(f"{values[layer, head]:16.3f}" for values in scores.values())
+
+
+def _setting(text):
+    """NAME=VALUE as a pair; a value with commas is a tuple of whole numbers."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--set wants NAME=VALUE, such as L=12; got {text!r}")
+    numbers = value.split(",")
+    if all(part.strip().lstrip("-").isdecimal() for part in numbers):
+        return name, int(value) if len(numbers) == 1 else tuple(map(int, numbers))
+    return name, value
+
+
+def _check_figure(path):
+    """It would be a pity to find out after the training that its film cannot be written."""
+    if path and (Path(path).suffix not in (".svg", ".png", ".pdf") or not Path(path).resolve().parent.is_dir()):
+        raise ValueError(f"--figure wants a .svg, .png or .pdf file in a folder that exists; got {path}")
