@@ -106,7 +106,7 @@ def _stated(trace, step, values):
 def hidden(trace, step):
     """True where a mask hides the cell of an L × S step; None without a mask, or for another step."""
     mask = _operand(trace, "mask", step.name.removesuffix(step.short_name), {})
-    if mask is None or step.name == mask[0] or step.symbols.split()[-2:] != ["L", "S"]:
+    if mask is None or step.symbols.split()[-2:] != ["L", "S"] or step.short_name in ("mask", "bias", "dbias"):
         return None
     return np.broadcast_to(~mask[1].astype(bool), step.shape)
 
@@ -135,7 +135,7 @@ def _holds(origin, value):
     try:
         with np.errstate(all="ignore"):
             found = origin.compute(index)
-    except (IndexError, ValueError):
+    except (KeyError, IndexError, ValueError):      # other axes than the table's: a variant
         return False
     size = max(np.abs(a[np.isfinite(a)]).max(initial=0) for a in (value, *(part.array for part in origin.parts)))
     return np.allclose(found, value[index], rtol=0, atol=size * np.finfo(value.dtype).eps ** 0.6, equal_nan=True)
