@@ -18,6 +18,8 @@ from .text import step_text
 
 def configure(parser):
     """The options of `python -m numpy_attention step`."""
+    parser.epilog = ("Exit status: 0 done; 1 a gradient check failed; 2 a file or a piped command was wrong; 130 Ctrl-C; "
+                     "141 the reader closed the pipe.")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--example", choices=["by-hand", "cycle", "full-size"], default="by-hand",
                         help="which worked example (%(default)s)")
@@ -39,6 +41,8 @@ def run(arguments, lines=None):
             tokens = arguments.tokens.split() if arguments.tokens else None
             trace = trace_file(arguments.npz, num_heads=arguments.heads, tokens=tokens,
                                backward=not arguments.forward_only)
+        elif arguments.tokens or arguments.heads:
+            raise ValueError("--tokens and --heads go with --npz FILE")
         else:
             trace = worked_example(arguments.example).trace(backward=not arguments.forward_only)
     except (ValueError, TypeError, OSError) as error:

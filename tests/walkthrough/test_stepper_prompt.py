@@ -142,6 +142,11 @@ MATRICES = {"W_Q": RNG.standard_normal((8, 6)), "W_K": RNG.standard_normal((8, 6
 X = RNG.standard_normal((4, 8))
 
 
+def test_options_that_need_a_file_say_so(capsys):
+    status, said = session("", "--tokens", "a b", capsys=capsys)
+    assert status == 2 and "--tokens and --heads go with --npz FILE" in said.err
+
+
 def test_own_q_k_v(tmp_path, capsys):
     np.savez(tmp_path / "a.npz", Q=np.eye(2), K=np.eye(2), V=[[1., 2.], [3., 4.]], tokens=["a", "我"],
              mask=[[True, False], [True, True]], dheads=np.ones((2, 2)))
