@@ -18,8 +18,8 @@ from .text import step_text
 
 def configure(parser):
     """The options of `python -m numpy_attention step`."""
-    parser.epilog = ("Exit status: 0 done; 1 a gradient check failed; 2 a file or a piped command was wrong; 130 Ctrl-C; "
-                     "141 the reader closed the pipe.")
+    parser.epilog = ("Exit status: 0 done; 1 a gradient check failed; 2 a file or a piped command was wrong; 130 "
+                     "Ctrl-C; 141 the reader closed the pipe.")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--example", choices=["by-hand", "cycle", "full-size"], default="by-hand",
                         help="which worked example (%(default)s)")
