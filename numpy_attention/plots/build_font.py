@@ -2,9 +2,9 @@
 
     python -m numpy_attention.plots.build_font SOURCE_FONT
 
-``han.ttf`` holds every Chinese character found in the package, the notebooks and the README, and the 800 most common
-ones besides, so that most Chinese sentences can be drawn on a machine without any Chinese font. ``box.ttf`` holds one
-glyph, a box, that stands for every character: what no font can draw is drawn as a box, and said once in a warning.
+``han.ttf`` holds every Chinese character found in the package and the notebooks, and the 700 most common ones, so that
+most Chinese sentences can be drawn on a machine without any Chinese font. ``box.ttf`` holds one glyph, a box, that
+stands for every character: what no font can draw is drawn as a box, and said once in a warning.
 
 SOURCE_FONT is an openly licensed TrueType font; the shipped subset comes from DroidSansFallbackFull.ttf of Debian's
 package fonts-droid-fallback (Apache-2.0, see LICENSE-han.txt). Needs fonttools, which matplotlib brings along.
@@ -30,8 +30,6 @@ COMMON = (
     "足素视护副食创余照兴占巴虽洲村费易试星木黑左宝置跟央识维采六底宫房音环案批切斗富乡另倒若按查故突责严"
     "桥模仅胜杀围席态破承招杨负层须父供续状域似依银范修找九致密终血旅钱赛独细效玉冲获习医演毛尽脸弹楼艺航"
     "陆右协七攻镇检写苏宗章注阿抗弟坐验封紧劳户优财养适陈喜卫排射哥油刻留急降念云微伤例景拿绝阶座刘刚害印"
-    "亿沙母酒助闻超审待压升送监策略限竟香配藏敌呢差仍兰温园树征善波哪词岛止预怕继皮执味份角草男普答益谁船"
-    "惊核街夏宣掌田久著画辑奇尼剑吧谈背免孩礼材愿洋春架筑括晚乱乎讲尚良友临激刀夜室既敢邦挥昌板胡欧福港叶"
 )
 
 
@@ -44,21 +42,20 @@ def is_han(character):
     return "\u3000" <= character <= "\u303f" or "\u4e00" <= character <= "\u9fff" or "\uff01" <= character <= "\uff5e"
 
 
-def characters(root=HERE.parents[1]):
-    """Every Chinese character written in the package, the notebooks and the README under ``root``, as a set."""
-    sources = [path for folder in ("numpy_attention", "notebooks") for path in (root / folder).rglob("*")
-               if path.suffix in (".py", ".ipynb", ".html")]
-    text = "".join(path.read_text(encoding="utf-8") for path in [*sources, *root.glob("README*")])
-    return {character for character in text + COMMON if is_han(character)}
+def characters(*folders):
+    """Every Chinese character in the sources (.py, .ipynb) below the folders, as a set; the common ones are here."""
+    sources = [path for folder in folders for path in Path(folder).rglob("*") if path.suffix in (".py", ".ipynb")]
+    return {character for path in sources for character in path.read_text(encoding="utf-8") if is_han(character)}
 
 
 def build_han(source, target=HERE / "han.ttf"):
-    """Write the part of the font ``source`` that draws ``characters()`` to ``target``; returns what it lacks."""
+    """Write the part of the font ``source`` that package and notebooks need to ``target``; returns what it lacks."""
     from fontTools import subset
 
     options = subset.Options(hinting=False, layout_features=[], recalc_timestamp=False, name_IDs=[])
+    options.drop_tables += ["vhea", "vmtx"]
     font = subset.load_font(str(source), options)
-    wanted = characters()
+    wanted = characters(HERE.parent, HERE.parents[1] / "notebooks")
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=map(ord, wanted))
     subsetter.subset(font)

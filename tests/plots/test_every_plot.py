@@ -70,7 +70,7 @@ def test_english_keeps_chinese_out(name):
     assert chinese(drawn(name, "both").alt_text)
 
 
-@pytest.mark.parametrize("name", ["plot_walkthrough", "plot_mnemonic"])
+@pytest.mark.parametrize("name", ["plot_masks", "plot_mnemonic"])
 def test_same_svg_every_time(name, tmp_path):
     first, second = drawn(name, "en").save(tmp_path / "a.svg"), every("en")[name]().save(tmp_path / "b.svg")
     assert first.read_bytes() == second.read_bytes()

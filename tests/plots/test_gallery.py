@@ -1,0 +1,25 @@
+"""The command that draws every kind of picture; that each of them can be drawn is tested where the plots are."""
+import pytest
+
+from numpy_attention.cli import main
+from numpy_attention.plots import gallery
+
+
+def test_draws_what_was_asked_for_and_says_what_is_seen(tmp_path, capsys):
+    options = ["--folder", str(tmp_path), "--formats", "svg"]
+    assert main(["--lang", "en", "figures", *options, "symmetry", "query_key"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["query_key.svg", "symmetry.svg"]
+    assert "Why 我 scores 2 on AI" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wrong", [["nobody"], ["--formats", "jpg"]])
+def test_wrong_use_is_one_line_and_status_2(wrong, capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(["figures", *wrong])
+    assert exit.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_trained_heads_find_what_they_look_for():
+    assert "4 of 4 queries look most at the framed key" in gallery.PICTURES["cross_attention"]("en").alt_text
+    assert "f looks mostly at d" in gallery.PICTURES["film"]("en").alt_text
