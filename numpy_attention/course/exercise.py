@@ -114,7 +114,7 @@ def outcome(value, expected, outputs, inputs=(), mistakes=(), **tolerance):
     for one, right, (name, symbols) in zip(value, expected, outputs, strict=True):
         found = compare(one, right, name, symbols, **tolerance)
         if found:
-            return found if found.hint else Finding(found.what, _known(value, inputs, mistakes))
+            return Finding(found.what, _known(value, inputs, mistakes) or found.hint)
     return None
 
 

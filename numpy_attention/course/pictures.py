@@ -1,5 +1,6 @@
-"""The two plots that lessons need besides the package's own: curves, and a table of numbers with colours."""
+"""The plots that lessons need besides the package's own: curves, a table, and numbers in the colours of their origin."""
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from ..plots.colours import GREY, HUES
 from ..plots.figure import finish, picture
@@ -88,3 +89,38 @@ def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digit
     axes.set_title(f"{title}\n{columnlabel}".strip(), fontsize=10, loc="left", pad=8)
     lines = [f"{name}  " + "  ".join(f"{v:.{digits}f}" for v in row) for name, row in zip(rows, values, strict=True)]
     return finish(figure, alt, "\n".join(lines))
+
+
+def coloured(panels, *, title="", alt):
+    """Several small tables in a row; each number has the colour of the group that it came from.
+
+    Args: panels: (name, numbers, groups) each, the last two of the same two axes. alt: the picture in a sentence.
+
+    >>> figure = coloured([("x", [[1, 2]], [[0, 1]])], alt="Two numbers in two colours.")
+    >>> print(figure.plain_text)
+    x
+    1 2
+    """
+    from ..plots.colours import ink
+
+    cell = 0.5, 0.36
+    left, lefts = 0.3, []
+    for _, numbers, _ in panels:
+        lefts.append(left)
+        left += len(numbers[0]) * cell[0] + 0.55
+    tall = max(len(numbers) for _, numbers, _ in panels)
+    size = left, tall * cell[1] + 1.1
+    figure = picture(None, *size)
+    for at, (name, numbers, groups) in zip(lefts, panels, strict=True):
+        rows, columns = np.shape(numbers)
+        axes = figure.add_axes((at / size[0], (size[1] - 0.85 - rows * cell[1]) / size[1], columns * cell[0] / size[0],
+                                rows * cell[1] / size[1]), xlim=(0, columns), ylim=(rows, 0), xticks=[], yticks=[])
+        for (i, j), number in np.ndenumerate(np.asarray(numbers)):
+            hue = HUES[int(np.asarray(groups)[i, j]) % len(HUES)]
+            axes.add_patch(Rectangle((j, i), 1, 1, facecolor=hue, edgecolor="white"))
+            axes.text(j + 0.5, i + 0.5, f"{number}", ha="center", va="center", color=ink(hue), fontsize=9)
+        axes.set_title(name, fontsize=9, loc="left", pad=4)
+        axes.spines[:].set_visible(False)
+    figure.text(0.3 / size[0], 1 - 0.12 / size[1], title, va="top", fontsize=10)
+    return finish(figure, alt, "\n\n".join("\n".join([name, *(" ".join(map(str, row)) for row in np.asarray(numbers))])
+                                           for name, numbers, _ in panels))

@@ -109,7 +109,7 @@ EXERCISES = (
               random_case(_sizes, _engine, OUTPUTS, SELF_MISTAKES), Stage(GRADIENT, _slope), Stage(INVARIANT, _symmetric)),
              self_attention, SELF_MISTAKES, arguments="x, W_Q, W_K, W_V"),
     Exercise("previous-beats-next", "05", Words("环上有几个位置更看重前一个？", "How many places of a ring prefer the previous one?"),
-             (golden((np.array([[1., 0, 2], [3, 2, 0], [1, 2, 0]]),), np.int64(3), COUNT, COUNT_MISTAKES),
+             (golden((np.array([[1., 1, 7, 4], [5, 6, 7, 0], [4, 1, 4, 9], [5, 0, 5, 1]]),), np.int64(1), COUNT, COUNT_MISTAKES),
               random_case(_ring, lambda s: np.int64(previous_beats_next(s)), COUNT, COUNT_MISTAKES, seeds=(1, 2, 5)),
               Stage(INVARIANT, _never_all)), previous_beats_next, COUNT_MISTAKES, arguments="scores"),
 )

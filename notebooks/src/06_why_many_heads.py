@@ -1,0 +1,209 @@
+# %% [markdown]
+# # 06 · 为什么要多头 · Why many heads
+#
+# **目标**：用实验说明一个头为什么不够，并检验「不同的头各看各的」这句话在训练好的模型里是不是真的。
+#
+# **Goal**: see by experiment why one head is not enough, and test on trained heads whether "each head follows something else" is true.
+#
+# *约 30 分钟 · about 30 minutes; runs in 30 s*
+#
+# 这一课的任务：12 个字母围成一圈，每个位置要**同时**回答 k 个问题：前 1 个是谁？前 2 个是谁？……
+#
+# The task of this lesson: 12 letters on a ring. Every place has to answer k questions **at once**: which letter is 1 place back? Which is
+# 2 places back? And so on.
+
+# %%
+import numpy as np
+import numpy_attention as na
+from numpy_attention import course
+
+np.set_printoptions(precision=2, suppress=True)
+
+
+def task(k):
+    return na.training.task("offsets", L=12, offsets=tuple(range(1, k + 1)))
+
+
+batch = task(2).batch(1, rng=0)
+letters = task(2).words(batch.inputs[0][0])
+print("sequence 序列:", *letters)
+print("place 位置 5 :", letters[5], "→", task(2).words(batch.targets[0, 5]))
+
+# %% [markdown]
+# ## 一个头只有一份注意力 · One head has one share to give
+#
+# 一行权重加起来是 1。想看两个地方，就只能一半一半，取回来的是两个值的**平均**：哪个是哪个，分不清了。
+#
+# A row of weights sums to 1. To look at two places it can only split, and what comes back is the **mixture** of both values: which was
+# which cannot be told any more.
+
+# %%
+values = np.eye(4)
+half = np.array([0.5, 0.5, 0, 0])
+print("a then b:", half @ values, "   b then a:", half[[1, 0, 2, 3]] @ values)
+
+# %% [markdown]
+# 先猜：4 个问题、1 个头，训练以后能答对多少？(0 到 1；瞎猜是 1/8。)
+#
+# Predict: with 4 questions and 1 head, which share of the answers is right after training? (0 to 1; guessing gives 1/8.)
+#
+# 参数的总数和头数无关：D = 32 切成 1、2 或 4 份。
+#
+# All have the same number of parameters: D = 32 is cut into 1, 2 or 4 pieces.
+
+# %% tags=["varies", "experiment"]
+guess = None
+
+questions, heads = (1, 2, 3, 4), (1, 2, 4)
+grid = np.zeros((len(questions), len(heads)))
+for i, k in enumerate(questions):
+    for j, h in enumerate(heads):
+        run = na.training.train(task(k), steps=300, stop_at=0.995, heads=h, progress=False)
+        grid[i, j] = run.accuracy
+
+course.predict("k = 4, h = 1", guess, float(grid[3, 0]))
+
+# %% [markdown]
+# ## 一张图 · The picture
+#
+# 行是问题数，列是头数。**头数不少于问题数，就学得会；少了就不行。**
+#
+# Rows are questions, columns are heads. **With as many heads as questions it is learned; with fewer it is not.**
+
+# %% tags=["varies", "experiment"]
+course.table(grid, [f"问题 k = {k}" for k in questions], [f"头 h = {h}" for h in heads],
+             title="答对的比例 · Share of right answers after 300 steps",
+             alt="Accuracy by number of questions and heads: 1.00 where there are at least as many heads as questions, "
+                 f"down to {grid[3, 0]:.2f} for four questions and one head.")
+
+# %% tags=["experiment"]
+enough = np.array([[h >= k for h in heads] for k in questions])
+assert grid[enough].min() > 0.95
+assert grid[3, 0] < 0.7 and grid[2, 0] < 0.8
+assert grid[~enough].max() < 0.99
+
+# %% [markdown]
+# ## 「不同的头各看各的」：是真的吗？ · "Each head follows something else": is it true?
+#
+# 面试里常说「一个头看语法，一个头看语义」。这里不必相信，可以**量**：任务是我们出的，正确答案在哪个位置，我们知道。
+# 每个头的注意力有多少落在问题 k 的答案上？
+#
+# "One head follows syntax, another meaning" is often said in interviews. Here we need not believe it, we can **measure** it: we made the
+# task, so we know where each answer lies. How much of each head's attention goes to the answer of question k?
+
+# %% tags=["varies", "experiment"]
+def who_looks_where(h):
+    run = na.training.train(task(4), steps=400, stop_at=0.995, heads=h, progress=False)
+    run.model(*run.held_out.inputs)
+    return run, na.training.gold_mass(run.model.attentions()[0].weights, run.held_out.gold)
+
+
+run4, mass4 = who_looks_where(4)
+run1, mass1 = who_looks_where(1)
+course.table(mass4, [f"head {h}" for h in range(4)], [f"{k} back 前{k}" for k in range(1, 5)],
+             title="4 个头，4 个问题：注意力落在哪里 · 4 heads, 4 questions: where the attention goes",
+             alt="Attention of four trained heads on the answers of four questions.")
+
+# %% tags=["varies", "experiment"]
+print("1 head:", mass1)
+favourite = mass4.argmax(axis=0)
+print("which head answers question 1, 2, 3, 4:", favourite)
+print("每个问题都有自己的头 every question has a head of its own:", len(set(favourite)) == 4)
+
+# %% tags=["experiment"]
+assert mass4.max(axis=0).min() > 0.4
+assert mass1.max() < 0.6
+
+# %% [markdown]
+# 分工是真的，但没有人安排：是训练自己分出来的，而且分得不一定干净。也要看到另一面：换一个随机种子，头的编号和分工都会变；
+# 「第 3 个头负责什么」不是模型的性质，而是这一次训练的结果。真实语言里的头往往不是一人一职，第 13 课再说。
+#
+# The division of labour is real, and nobody arranged it: training found it, and not always cleanly. The other side: with another seed
+# other heads get other jobs. "What head 3 does" is no property of the model, but of this one run. In real language a head rarely has
+# a single job; more on that in lesson 13.
+
+# %% tags=["varies", "experiment"]
+run4.model(*run4.exercise.inputs)
+na.plot_heads(run4.model.attentions()[0].weights, task(4).words(run4.exercise.inputs[0][0]), lang="both")
+
+# %% [markdown]
+# ### 练习 · Exercise
+#
+# 不训练，亲手造两个头：在 L 个位置的环上，头 0 看前一个，头 1 看后一个，权重都要超过 99%。返回 Q 和 K，形状都是 (2, L, d_k)，
+# d_k 随你选。（提示：K 取单位矩阵，让每个位置的键各不相同；Q 就写「我想要哪个键」。记得分数会除以 √d_k。）
+#
+# Without training, build two heads by hand: on a ring of L places, head 0 looks at the previous place, head 1 at the next, each with a
+# weight above 99 %. Return Q and K, both of shape (2, L, d_k), with a d_k of your choice. (Hint: let K be the identity, so that every
+# place has a key of its own; then Q says which key I want. Mind that scores are divided by √d_k.)
+
+# %% tags=["exercise"]
+def two_heads(L):
+    """-> Q (2, L, d_k), K (2, L, d_k)"""
+    Q = ...
+    K = ...
+    return Q, K
+
+
+course.check("two-heads", two_heads)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>答案 · Solution</summary>
+#
+# ```python
+# def two_heads(L):
+#     places = np.eye(L)
+#     K = np.stack([places, places])
+#     previous, following = np.roll(places, -1, axis=1), np.roll(places, 1, axis=1)
+#     Q = 30 * np.sqrt(L) * np.stack([previous, following])
+#     return Q, K
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## 意外：平均，也是两个头更好 · A surprise: even for an average, two heads are better
+#
+# 假设只想要两个值的平均，一个头似乎就够了：让查询指向两个键的中间。可是键的长度只要有 10% 的误差呢？
+#
+# Suppose all we want is the average of two values. One head seems to do: point the query between the two keys. But what if the keys'
+# lengths are off by 10 %?
+#
+# 先猜：输出（应为 0.5）的标准差有多大？一个头呢，两个头呢？
+#
+# Predict the spread of the output, which should be 0.5: with one head, and with two?
+
+# %%
+guess_one = None
+guess_two = None
+
+rng = np.random.default_rng(0)
+beta = 50                                                       # 很尖的注意力 sharp attention
+softmax = na.Softmax()
+lengths = 1 + 0.1 * rng.standard_normal((2000, 2))              # 两个键各长多少 how long the two keys are
+one = softmax(beta * lengths)[:, 0]                             # 一个头：同时看两个键 one head looks at both
+first = softmax(beta * lengths * [1, 0])[:, 0]                  # 两个头：各看一个 two heads, one key each
+second = softmax(beta * lengths * [0, 1])[:, 1]
+two = (first + (1 - second)) / 2
+print(course.predict("一个头 one head", guess_one, round(float(one.std()), 3)))
+print(course.predict("两个头 two heads", guess_two, round(float(two.std()), 3)))
+
+# %% [markdown]
+# 一个头在两个几乎一样的分数之间摇摆，谁稍微大一点就全归谁；两个头各看各的，再平均，稳如泰山。
+#
+# One head wavers between two nearly equal scores, and whichever is a little larger takes it all. Two heads look at one key each, are
+# averaged afterwards, and do not move.
+
+# %%
+assert one.std() > 0.3
+assert two.std() < 0.001
+
+# %% [markdown]
+# ## 面试怎么说 · What to say in an interview
+#
+# 1. 一行权重加起来是 1，一个头一次只能给出一种分配；要同时取不同位置的内容而不混在一起，就需要多个头。
+# 2. 参数总数不变：d_model 切成 h 份，每个头 d_k = d_model / h，最后拼接再乘 W_O。
+# 3. 头的分工是训练出来的，可以测量；我的实验里，k 个问题至少要 k 个头才学得会。
+#
+# 1. A row of weights sums to 1, so a head has one distribution to give. To fetch several places without mixing them up, one needs several heads.
+# 2. It costs no parameters: d_model is cut into h pieces of d_k = d_model / h, concatenated at the end and mixed by W_O.
+# 3. The division of labour is learned and can be measured: in my experiment k questions needed at least k heads.

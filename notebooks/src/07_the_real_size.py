@@ -1,0 +1,221 @@
+# %% [markdown]
+# # 07 · 真实尺寸与变形 · The real size, and the reshape
+#
+# **目标**：跟着 512 维、8 个头走一遍，每个轴都叫得出名字，切头、合头不出错。
+#
+# **Goal**: follow 512 columns and 8 heads all the way, name every axis, and split and merge heads without a mistake.
+#
+# *约 35 分钟 · about 35 minutes; runs in 10 s*
+#
+# 还是 **我 爱 AI**，这一次是论文里的尺寸：词元编号 → 嵌入 (3, 512) → 加位置 → 8 个头，每个 64 维 → (1, 3, 512)。
+#
+# Still **我 爱 AI**, now at the size of the paper: token ids → embedding (3, 512) → plus positions → 8 heads of width 64 → (1, 3, 512).
+
+# %%
+import numpy as np
+import numpy_attention as na
+from numpy_attention import course
+
+trace = na.worked_example("full-size").trace()
+print(trace.forward.summary())
+
+# %% [markdown]
+# 注意 `x` 这一步：**批次轴** N 是在这里加上的。很多教程对 (3, 512) 的张量直接写 `view(batch, …)`，其实那里还没有批次轴。
+#
+# Look at the step `x`: this is where the **batch axis** N appears. Many tutorials write `view(batch, …)` for a (3, 512) tensor
+# that has no batch axis yet.
+
+# %% [markdown]
+# ## 切头：先 reshape，再 transpose · Splitting: reshape, then transpose
+#
+# 为什么要两步？给每个数写上它的来历：**数字 = 100 × 词元 + 列**。三个词元，四列，切成两个头（颜色 = 应该属于哪个头）。
+#
+# Why two steps? Let every number say where it comes from: **number = 100 × token + column**. Three tokens, four columns, two heads
+# (the colour is the head that a number belongs to).
+#
+# 先猜：只用 `x.reshape(2, 3, 2)`，头 0 会拿到谁的数字？
+#
+# Predict: with `x.reshape(2, 3, 2)` alone, whose numbers does head 0 get?
+
+# %%
+guess = None
+
+x = 100 * np.arange(3)[:, None] + np.arange(4)
+wrong = x.reshape(2, 3, 2)
+course.predict("头 0 拿到 head 0 gets", guess, wrong[0].tolist())
+
+# %% [markdown]
+# 形状 (2, 3, 2) 完全正确，程序不会报错，可是头 0 拿到了「我」的全部和「爱」的一半。正确的做法：
+#
+# The shape (2, 3, 2) is right and nothing complains, yet head 0 got all of 我 and half of 爱. The right way:
+
+# %%
+right = x.reshape(3, 2, 2).transpose(1, 0, 2)
+print("head 0:", right[0].tolist(), "  head 1:", right[1].tolist())
+
+# %% [markdown]
+# ## 一张图 · The picture
+
+# %%
+belongs = np.tile([0, 0, 1, 1], (3, 1))
+wrong_belongs, right_belongs = belongs.reshape(2, 3, 2), belongs.reshape(3, 2, 2).transpose(1, 0, 2)
+course.coloured([("x (L, H·d)", x, belongs), ("对 right: head 0", right[0], right_belongs[0]),
+                 ("head 1", right[1], right_belongs[1]), ("错 wrong: head 0", wrong[0], wrong_belongs[0]),
+                 ("head 1", wrong[1], wrong_belongs[1])],
+                title="数字 = 100 × 词元 + 列，颜色 = 该属于哪个头 · number = 100 × token + column, colour = its head",
+                alt="With reshape and transpose each head holds one colour: its own two columns of all three tokens. "
+                    "With reshape alone both heads hold both colours.")
+
+# %% [markdown]
+# ### 练习 · Exercises
+#
+# 写出切头和合头，前面可以有任意多个轴。
+#
+# Write both ways, with any number of axes in front.
+
+# %% tags=["exercise"]
+def split_heads(x, H):
+    """(..., L, H·d) -> (..., H, L, d)"""
+    return ...
+
+
+course.check("split-heads", split_heads)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>答案 · Solution</summary>
+#
+# ```python
+# def split_heads(x, H):
+#     *lead, L, D = x.shape
+#     return x.reshape(*lead, L, H, D // H).swapaxes(-3, -2)
+# ```
+#
+# </details>
+
+# %% tags=["exercise"]
+def merge_heads(heads):
+    """(..., H, L, d) -> (..., L, H·d)"""
+    return ...
+
+
+course.check("merge-heads", merge_heads)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>答案 · Solution</summary>
+#
+# ```python
+# def merge_heads(heads):
+#     *lead, H, L, d = heads.shape
+#     return heads.swapaxes(-3, -2).reshape(*lead, L, H * d)
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## 一个大矩阵，还是八个小矩阵？ · One large matrix or eight small ones?
+#
+# 有的书写「每个头有自己的 W_Q，形状 D × d_k」；有的代码只有一个 D × D 的 W_Q，乘完再切。是同一件事吗？用数字看：
+#
+# Some books give every head a W_Q of its own, D × d_k; some code has a single W_Q, D × D, and splits afterwards. Are they the same?
+# With numbers:
+
+# %%
+mha = na.MultiHeadAttention(512, 8, bias=False, rng=0)
+tokens = trace["x"].value
+W_Q = mha.query_proj.params["W"]                                    # (512, 512)
+split_after = mha.split(tokens @ W_Q)                               # (1, 8, 3, 64)
+one_each = np.stack([tokens @ W_Q[:, 64 * h: 64 * (h + 1)] for h in range(8)], axis=1)
+print(split_after.shape, one_each.shape, "same:", np.allclose(split_after, one_each, atol=1e-12))
+
+# %% [markdown]
+# 完全一样：大矩阵就是八个小矩阵左右并排。W_O 也一样，只是上下叠：拼接再乘 W_O，等于每个头乘自己那 64 行，再**相加**。
+#
+# The same: the large matrix is the eight small ones side by side. So is W_O, stacked the other way: to concatenate and multiply by W_O is to
+# let each head multiply its own 64 rows and **add up**.
+
+# %%
+out = mha(tokens)
+W_O, heads = mha.output_proj.params["W"], mha.cache["heads"]
+added = sum(heads[:, h] @ W_O[64 * h: 64 * (h + 1)] for h in range(8))
+print("same:", np.allclose(out, added, atol=1e-12))
+
+# %% [markdown]
+# ## 八个头的样子 · What eight heads look like
+
+# %%
+na.plot_heads(trace, lang="both")
+
+# %% [markdown]
+# 这些头**没有训练过**，参数是随机的，可是每个头看上去都像「在关注什么」。所以光看图不能下结论：训练以后才有分工（第 06 课），图怎么读才诚实，
+# 第 13 课再讲。
+#
+# These heads were **never trained**, their parameters are random, and yet each seems to care about something. A picture alone proves nothing: the
+# division of labour comes with training (lesson 06), and lesson 13 is about reading such pictures honestly.
+
+# %% [markdown]
+# ## 意外：时间花在哪里？ · A surprise: where does the work go?
+#
+# 数一数乘加次数。四个投影：4 · L · D²。分数和混合：2 · L² · D。先猜：L 要多长，后者才追上前者？
+#
+# Count multiplications. The four projections: 4 · L · D². Scores and mixing: 2 · L² · D. Predict: how long must L be until the second
+# catches up with the first?
+
+# %%
+guess = None
+
+D = 512
+for L in (3, 128, 1024, 8192):
+    projections, attention = 4 * L * D**2, 2 * L**2 * D
+    print(f"L = {L:4}: attention itself does {attention / (attention + projections):.2%} of the work")
+
+crossing = next(L for L in range(1, 10_000) if 2 * L**2 * D >= 4 * L * D**2)
+course.predict("L", guess, crossing)
+
+# %% [markdown]
+# 「注意力是平方复杂度」当然对，可是在 L = 2D 以前，大头一直是那四个矩阵。
+#
+# "Attention is quadratic" is true, of course. Yet up to L = 2D, most of the work is in the four matrices.
+
+# %% tags=["varies", "experiment"]
+from time import perf_counter
+
+rng = np.random.default_rng(0)
+print(f"{sum(p.size for p in mha.named_params().values()):,} parameters")
+for L in (3, 128):
+    sequence = rng.standard_normal((1, L, 512))
+    for name, call in (("forward", mha.forward), ("backward", mha.backward)):
+        times = []
+        for _ in range(10):
+            start = perf_counter()
+            call(sequence)
+            times.append(perf_counter() - start)
+        print(f"L = {L:3} {name:8} {1000 * np.median(times):6.2f} ms")
+
+# %% [markdown]
+# ## 分组查询：键和值的头可以少 · Grouped heads: fewer keys and values
+#
+# 生成文字时，每个词元的 K 和 V 都要存着（第 11 课）。几个查询头**共用**一组键和值，就能省内存：4 个查询头，配 4、2 或 1 组键值头。
+# 还学得会第 06 课的任务（4 个问题）吗？
+#
+# While text is generated, K and V of every token are kept (lesson 11). Let several query heads **share** one head of keys and values and memory is
+# saved: 4 query heads with 4, 2 or 1 key/value heads. Is the task of lesson 06 with 4 questions still learned?
+
+# %% tags=["experiment"]
+for kv_heads in (4, 2, 1):
+    run = na.training.train("offsets", steps=600, stop_at=0.99, kv_heads=kv_heads, progress=False)
+    K = run.model.attentions()[0].key_proj.params["W"]
+    print(f"{kv_heads} key/value heads: K has {K.shape[1]:2} columns, {'learned 学会了' if run.stopped == 'learned' else 'not learned'}")
+    assert run.stopped == "learned"
+
+# %% [markdown]
+# ## 面试怎么说 · What to say in an interview
+#
+# 1. (N, L, D) 先 reshape 成 (N, L, H, d_k)，再 transpose 成 (N, H, L, d_k)；只 reshape 形状也对，但数字给错了头。
+# 2. 一个 D × D 的矩阵乘完再切，和每个头一个 D × d_k 的矩阵，是同一件事；拼接乘 W_O 等于各头乘自己的行再相加。
+# 3. L 小于 2D 时，计算量主要在四个投影上；GQA/MQA 让多个查询头共用键和值，省的是 KV 缓存。
+#
+# 1. (N, L, D) is reshaped to (N, L, H, d_k) and then transposed to (N, H, L, d_k). Reshape alone gives the right shape and the wrong numbers.
+# 2. One D × D matrix split afterwards and a D × d_k matrix for each head are the same thing; concatenating and multiplying by W_O is adding
+#    up what each head makes with its own rows.
+# 3. Below L = 2D most of the work is in the four projections. Grouped and multi-query attention share keys and values among query heads,
+#    and what they save is the KV cache.
