@@ -184,8 +184,6 @@ EXAMPLES = {
 # What is known to be missing, and is skipped with its reason wherever it shows. Delete a line to switch it on.
 OPEN = {
     ("shapes", "ScaledDotProductAttention, grouped"): "the class states H for K and V, and all axes for a bias",
-    ("shapes", "ExtraKeyAttention"): "the attention inside states S where it has S_more columns",
-    ("shapes", "MultiHeadAttention, handed-in attention"): "RotaryAttention caches V after the turned Q and K",
     ("gradients", "ExtraKeyAttention"): "the gradient of bias has the extra columns, too",
     ("bad input", "ExtraKeyAttention"): "shapes that do not fit are not told by name",
 }

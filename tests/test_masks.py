@@ -143,6 +143,7 @@ def test_a_list_of_booleans_will_do():
 
 
 N, H, L, S = 2, 3, 4, 5
+QKV = [np.random.default_rng(1).standard_normal(shape) for shape in [(N, H, L, 6), (N, H, S, 6), (N, H, S, 7)]]
 
 
 @pytest.mark.parametrize("shape", [(L, S), (1, S), (L, 1), (1, 1), (N, L, S), (1, L, S), (N, 1, S), (N, L, 1),
@@ -177,6 +178,50 @@ def test_a_padding_shaped_like_n_s_is_told_what_to_do():
         mha(x, mask=np.ones((3, 16), bool))
     with pytest.raises(ValueError, match=r"16.*got \(3, 15\)"):
         mha(x, mask=np.ones((3, 15), bool))
+
+
+# ---- bias: what is added
+
+@pytest.mark.parametrize("bias", [np.ones((L, S), int), np.ones((L, S), bool), "alibi", [[1] * S] * L])
+def test_a_bias_is_made_of_floats(bias):
+    with pytest.raises(TypeError, match="bias is added to the scores and must be floats, got ") as raised:
+        na.ScaledDotProductAttention()(*QKV, bias=bias)
+    assert "mask=" in str(raised.value)
+
+
+@pytest.mark.parametrize("shape", [(S,), (), (N, S), (H, L, S), (L, S + 1), (1, N, H, L, S)])
+def test_a_bias_that_does_not_fit(shape):
+    with pytest.raises(ValueError, match="bias must have shape") as raised:
+        na.ScaledDotProductAttention()(*QKV, bias=np.zeros(shape))
+    assert f"got {shape}" in str(raised.value)
+
+
+@pytest.mark.parametrize("shape", [(L, S), (1, S), (L, 1), (N, L, S), (N, 1, 1), (N, H, L, S), (1, H, 1, 1)])
+def test_the_gradient_of_a_bias_has_its_shape_and_sums_over_what_it_stood_for(shape):
+    bias, attention = np.random.default_rng(2).standard_normal(shape), na.ScaledDotProductAttention()
+    full = np.broadcast_to(bias[:, None] if bias.ndim == 3 else bias, (N, H, L, S))
+    one, other = attention(*QKV, bias=bias), na.ScaledDotProductAttention()
+    assert_array_equal(one, other(*QKV, bias=full.copy()))
+    dheads = np.random.default_rng(3).standard_normal(one.shape)
+    attention.backward(dheads)
+    other.backward(dheads)
+    expected = other.grads["bias"]
+    if len(shape) == 3:
+        expected = expected.sum(axis=1)
+    expected = expected.sum(axis=tuple(range(expected.ndim - len(shape))))
+    for axis, size in enumerate(shape):
+        if size == 1:
+            expected = expected.sum(axis=axis, keepdims=True)
+    np.testing.assert_allclose(attention.grads["bias"], expected, rtol=1e-10, atol=1e-15)
+
+
+def test_minus_infinity_hides_and_a_large_number_does_not():
+    # A finite number, however large, leaves a row that is hidden altogether with shares; selection does not.
+    hidden = na.causal_mask(L, S, offset=-1)
+    by_mask, by_bias = na.ScaledDotProductAttention(), na.ScaledDotProductAttention()
+    assert_array_equal(by_bias(*QKV, bias=np.where(hidden, 0, -np.inf)), by_mask(*QKV, mask=hidden))
+    by_bias(*QKV, bias=np.where(hidden, 0, -1e9))
+    assert by_bias.weights[:, :, 0].sum() > 0
 
 
 def test_ragged_masks():

@@ -78,6 +78,8 @@ class ScaledDotProductAttention(Layer):
 
     def __init__(self, *, scale=None, softcap=None, dropout=0.0, rng=None):
         super().__init__()
+        if scale is not None and (isinstance(scale, bool | str) or not np.isscalar(scale) or not np.isfinite(scale)):
+            raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
         self.scale = scale
         self.soft_cap = None if softcap is None else SoftCap(softcap)
         self.softmax = Softmax()

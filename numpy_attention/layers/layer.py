@@ -167,12 +167,17 @@ def precision(dtype):
 
 def size(name, value):
     """`value` as a positive int, or an error that names it."""
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+    number = whole(name, value)
     if number < 1:
         raise ValueError(f"{name} must be at least 1, got {number}")
     return number
+
+
+def whole(name, value):
+    """`value` as an int, or an error that names it."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None

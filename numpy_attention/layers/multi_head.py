@@ -91,6 +91,9 @@ class MultiHeadAttention(Layer):
         H_kv = H if num_kv_heads is None else size("num_kv_heads", num_kv_heads)
         if H % H_kv:
             raise ValueError(f"num_kv_heads must divide num_heads = {H}: take {_nearest(H, H_kv)}; got {H_kv}")
+        if attention is not None and not isinstance(attention, Layer):
+            raise TypeError("attention must be a layer that is called with Q, K, V, such as "
+                            f"na.ScaledDotProductAttention(); got {attention!r}")
         if attention is not None and dropout:
             raise ValueError("give dropout to the attention that you hand in: attention=...(dropout=...)")
         rng = np.random.default_rng(rng)

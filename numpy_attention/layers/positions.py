@@ -5,7 +5,7 @@ turning slower than the one before. Two positions that are a fixed distance apar
 """
 import numpy as np
 
-from .layer import precision, size
+from .layer import precision, size, whole
 
 
 def sinusoidal_positions(L, d_model, *, offset=0, base=10000.0, dtype=np.float64):
@@ -19,14 +19,16 @@ def sinusoidal_positions(L, d_model, *, offset=0, base=10000.0, dtype=np.float64
         base: how much slower the last pair turns than the first. dtype: of the result.
 
     Returns: (L, D).
-    Raises: TypeError/ValueError for sizes that are not positive whole numbers.
+    Raises: TypeError/ValueError for sizes that are not positive whole numbers, and for such an offset or base.
 
     >>> na.sinusoidal_positions(2, 5)[1].round(6)
     array([8.41471e-01, 5.40302e-01, 2.51160e-02, 9.99685e-01, 6.31000e-04])
 
     Source: Vaswani et al. 2017, section 3.5.
     """
-    L, D = size("L", L), size("d_model", d_model)
+    L, D, offset = size("L", L), size("d_model", d_model), whole("offset", offset)
+    if not 0 < base < np.inf:
+        raise ValueError(f"base must be a positive finite number, got {base!r}")
     position = np.arange(offset, offset + L)[:, None]           # (L, 1)
     pair = np.arange(D) // 2                                    # 0 0 1 1 2 2 ...
     angle = position / base ** (2 * pair / D)                   # (L, D)

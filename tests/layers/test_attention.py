@@ -281,6 +281,18 @@ def test_shapes_that_do_not_fit_are_all_told(Q, K, V, message):
         assert f"{name} is {shape}" in str(raised.value)
 
 
+@pytest.mark.parametrize("scale", ["0.5", True, np.nan, np.inf, [1.0], np.ones(2)])
+def test_scales_that_are_no_numbers(scale):
+    with pytest.raises(ValueError, match="scale must be a finite number, or None for 1/√d_k; got "):
+        na.ScaledDotProductAttention(scale=scale)
+
+
+@pytest.mark.parametrize("softcap", [0, -1.0, np.nan, np.inf])
+def test_caps_that_are_none(softcap):
+    with pytest.raises(ValueError, match="softcap must be a positive finite number, or None for no cap; got "):
+        na.ScaledDotProductAttention(softcap=softcap)
+
+
 def test_weights_before_a_forward_pass():
     with pytest.raises(RuntimeError, match="call attention"):
         _ = na.ScaledDotProductAttention().weights

@@ -272,6 +272,39 @@ def test_shapes_that_do_not_fit(mha, shapes, message):
     assert str(shapes[-1]) in str(raised.value)
 
 
+@pytest.mark.parametrize("attention", [na.ScaledDotProductAttention, "plain", 1])
+def test_an_attention_that_is_no_layer(attention):
+    with pytest.raises(TypeError, match=r"attention must be a layer .*na\.ScaledDotProductAttention\(\); got "):
+        na.MultiHeadAttention(D, 2, attention=attention)
+    with pytest.raises(ValueError, match="give dropout to the attention that you hand in"):
+        na.MultiHeadAttention(D, 2, dropout=0.1, attention=na.ScaledDotProductAttention())
+
+
+@pytest.mark.parametrize("num_kv_heads", [4, 0, 5, 12, True, 2.0])
+def test_groups_that_do_not_divide(num_kv_heads):
+    with pytest.raises(ValueError if type(num_kv_heads) is int else TypeError, match="num_kv_heads must ") as raised:
+        na.MultiHeadAttention(12, 6, num_kv_heads=num_kv_heads)
+    assert str(num_kv_heads) in str(raised.value)
+
+
+def test_grouped_heads_equal_heads_that_share_their_projections():
+    # Query head h reads key/value head h // group; the gradients of a group add up.
+    grouped = randomise(na.MultiHeadAttention(8, 4, num_kv_heads=2, d_k=3, d_v=5, rng=0))
+    full = randomise(na.MultiHeadAttention(8, 4, d_k=3, d_v=5, rng=0))
+    for name in ("query_proj", "output_proj"):
+        getattr(full, name).params.update(getattr(grouped, name).params)
+    for name, width in (("key_proj", 3), ("value_proj", 5)):
+        for key, array in getattr(grouped, name).params.items():
+            heads = array.reshape(*array.shape[:-1], 2, width).repeat(2, axis=-2)
+            getattr(full, name).params[key] = heads.reshape(*array.shape[:-1], 4 * width)
+    mine, theirs = (run(mha, (X, MEMORY), {}) for mha in (grouped, full))
+    assert_allclose(mine[0], theirs[0], rtol=1e-12)
+    for one, other in zip(mine[1], theirs[1], strict=True):
+        assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+    shared = theirs[2]["key_proj.W"].reshape(8, 2, 2, 3).sum(axis=2).reshape(8, 6)
+    assert_allclose(mine[2]["key_proj.W"], shared, rtol=1e-11, atol=1e-13)
+
+
 def test_a_value_without_a_key(mha):
     with pytest.raises(ValueError, match="value was given without key"):
         mha(X, value=X)

@@ -27,6 +27,18 @@ def test_equal_distances_differ_by_one_rotation():
         assert_allclose(np.diagonal(dots, distance), dots[0, distance], rtol=1e-12)
 
 
+@pytest.mark.parametrize("offset", [1.5, "1", None, True])
+def test_places_are_whole_numbers(offset):
+    with pytest.raises(TypeError, match="offset must be a whole number, got "):
+        na.sinusoidal_positions(2, 4, offset=offset)
+
+
+@pytest.mark.parametrize("base", [0, -1.0, np.nan, np.inf])
+def test_a_base_is_positive(base):
+    with pytest.raises(ValueError, match="base must be a positive finite number, got "):
+        na.sinusoidal_positions(2, 4, base=base)
+
+
 def test_precision_and_size():
     code = na.sinusoidal_positions(3, 4, dtype=np.float32)
     assert (code.dtype, code.shape) == (np.float32, (3, 4))
