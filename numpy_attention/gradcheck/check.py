@@ -4,6 +4,7 @@ The loss is Σ upstream ∘ out with a random upstream gradient. Random, because
 softmax weights sum to 1, so Σ out would not depend on the scores at all, and any backward that returns 0 would pass.
 """
 import time
+from functools import partial
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from .choose import choose
 from .diagnosis import diagnose
 from .directional import claimed, directions, measured
 from .frozen import FrozenGlobals
-from .numeric import central_differences, complex_of, complex_step
+from .numeric import central_differences, complex_step
 from .remarks import remarks
-from .report import GradientReport, Row
+from .report import GradientReport
+from .row import Row
 from .subject import Subject
 
 
@@ -54,7 +56,7 @@ def check_gradients(layer, *inputs, upstream=None, method="auto", rng=0, atol=No
     started = time.perf_counter()
     its = callee(layer)
     rng = np.random.default_rng(rng)
-    report = GradientReport(its.name)
+    report = GradientReport(its.name, again=partial(_step_curve, layer, *inputs, **keywords))
     with FrozenGlobals() as frozen_globals:
         def subject(dtype):
             return Subject(its, inputs, keywords, dtype=dtype, params=params, frozen_globals=frozen_globals)
@@ -88,6 +90,11 @@ def _fill(report, make_subject, upstream, method, rng, atol, rtol, dtype, rules)
     report.diagnosis = diagnose(subject, report, upstream)
 
 
+def _step_curve(*arguments, **options):
+    from .steps import step_curve
+    return step_curve(*arguments, **options)
+
+
 def _upstream(subject, given, rng):
     """(the upstream gradient, how it came about)."""
     kind = subject.out.dtype if subject.out.dtype.kind == "f" else np.dtype(float)
@@ -111,10 +118,7 @@ def _precision(subject, dtype):
 def _one_by_one(subject, analytic, weights, chosen, settings, _):
     """A row for each variable, every element nudged by itself."""
     measure = complex_step if chosen.by_complex_step else central_differences
-    if chosen.by_complex_step:
-        subject.use(complex_of(next(iter(subject.variables.values())).original.dtype))
     numeric = {name: measure(subject, variable, weights) for name, variable in subject.variables.items()}
-    subject.use(None)
     largest = max(np.abs(g[np.isfinite(g)]).max(initial=0.0) for g, _ in numeric.values())
     _set_atol(settings, chosen, largest, weights, subject.out)
     return [Row(name, v.kind, np.asarray(analytic[name], float), numeric[name][0], settings["atol"], settings["rtol"],

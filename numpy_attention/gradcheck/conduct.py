@@ -20,18 +20,31 @@ class Line(NamedTuple):
     text: str
 
 
-def lines(given, dout, rng, all_rules=True):
-    """The rules' Lines, in order. `given` is the Subject in its own precision; `dout` a random upstream gradient.
+class Seen(NamedTuple):
+    """What the rules look at: the Subject in its own precision, and one run of it with a random upstream gradient."""
 
-    Without the first two rules nothing could be compared, so these are always looked at.
-    """
+    given: object
+    trial: object
+    dout: np.ndarray            # as it was sent
+    sent: np.ndarray            # as backward left it
+    first: dict                 # the gradients
+    before: list                # what had changed before backward
+    rng: np.random.Generator
+
+
+def lines(given, dout, rng, all_rules=True):
+    """The rules' Lines, in order. Without the first two nothing could be compared, so these are always looked at."""
     found = [repeatable(given)]
-    rules = [shapes, dtypes, twice, zero, linear, unchanged, unchanged_after_exception]
-    for rule in rules[:len(rules) if all_rules else 1] if found[0].ok else []:
+    if not found[0].ok:
+        return found
+    trial, sent = given.trial(), dout.copy()
+    before = _changed(given, trial)
+    seen = Seen(given, trial, dout, sent, _gradients(given, trial, sent), before, rng)
+    for rule in RULES[:len(RULES) if all_rules else 1]:
         if given.is_loss and rule in (zero, linear):
             continue
         try:
-            found.append(rule(given, dout, rng))
+            found.append(rule(seen))
         except Finding as error:
             found.append(Line(rule.__name__, False, str(error)))
     return found
@@ -53,75 +66,74 @@ def repeatable(given):
     return Line("repeatable", True, f"two calls give the same output{drawn}")
 
 
-def shapes(given, dout, _):
+def shapes(seen):
     """Every gradient has the shape of what it belongs to."""
-    gradients = _gradients(given, given.trial(), dout)
-    wrong = [f"d{_title(given, where)} is {g.shape}, should be {given.array_of(where).shape}"
-             for where, g in gradients.items() if g.shape != given.array_of(where).shape]
-    missing = [f"{name} has no gradient" for name in given.returned.missing]
+    wrong = [f"d{_title(seen.given, where)} is {g.shape}, should be {seen.given.array_of(where).shape}"
+             for where, g in seen.first.items() if g.shape != seen.given.array_of(where).shape]
+    missing = [f"{name} has no gradient" for name in seen.given.returned.missing]
     return Line("shapes", not wrong + missing, "; ".join(wrong + missing) or "every gradient has its tensor's shape")
 
 
-def dtypes(given, dout, _):
+def dtypes(seen):
     """A float32 layer has float32 gradients: the precision of the tensor itself or of the output."""
-    trial = given.trial()
-    gradients, out = _gradients(given, trial, dout), trial.out.dtype
-    wrong = [f"d{_title(given, where)} is {g.dtype}, should be {given.array_of(where).dtype}"
-             for where, g in gradients.items() if g.dtype not in (given.array_of(where).dtype, out)]
+    wrong = [f"d{_title(seen.given, where)} is {g.dtype}, should be {seen.given.array_of(where).dtype}"
+             for where, g in seen.first.items()
+             if g.dtype not in (seen.given.array_of(where).dtype, seen.trial.out.dtype)]
     return Line("dtypes", not wrong, "; ".join(wrong) or "every gradient has its tensor's precision")
 
 
-def twice(given, dout, _):
+def twice(seen):
     """A second backward gives the same again, or a layer that adds up says so by a zero_grad."""
-    trial = given.trial()
-    first, second = _gradients(given, trial, dout), _gradients(given, trial, dout)
-    changed = [_title(given, where) for where, g in first.items() if not _same(g, second[where])]
+    second = _gradients(seen.given, seen.trial, seen.dout.copy())
+    changed = {where: g for where, g in seen.first.items() if not _same(g, second[where])}
     if not changed:
         return Line("backward twice", True, "gives the same gradients")
-    doubled = all(_same(2 * first[where], second[where]) for where in first if _title(given, where) in changed)
+    doubled = all(_same(2 * g, second[where]) for where, g in changed.items())
     how = "twice as much (added up, not replaced; offer zero_grad())" if doubled else "something else"
-    return Line("backward twice", False, f"gives {how} for {', '.join(changed)}")
+    names = ", ".join(_title(seen.given, where) for where in changed)
+    return Line("backward twice", False, f"gives {how} for {names}")
 
 
-def zero(given, dout, _):
+def zero(seen):
     """Backward of 0 is 0."""
-    wrong = [_title(given, where) for where, g in _gradients(given, given.trial(), np.zeros_like(dout)).items()
-             if not (g == 0).all()]
+    found = _gradients(seen.given, seen.given.trial(), np.zeros_like(seen.dout))
+    wrong = [_title(seen.given, where) for where, g in found.items() if not (g == 0).all()]
     return Line("backward of 0", not wrong, f"is not 0 for {', '.join(wrong)}" if wrong else "is 0")
 
 
-def linear(given, dout, rng):
+def linear(seen):
     """Backward of a sum is the sum of the backwards: the chain rule knows nothing else."""
-    other = rng.standard_normal(dout.shape).astype(dout.dtype)
-    first, second = _gradients(given, given.trial(), dout), _gradients(given, given.trial(), other)
-    both = _gradients(given, given.trial(), 2 * dout - other)
-    size = max(np.abs(g).max(initial=0) for g in [*first.values(), *second.values()])
-    wrong = [_title(given, where) for where, g in both.items()
-             if not _near(g, 2 * first[where] - second[where], 1e4 * np.finfo(dout.dtype).eps * size)]
+    other = seen.rng.standard_normal(seen.dout.shape).astype(seen.dout.dtype)
+    first, second = seen.first, _gradients(seen.given, seen.given.trial(), other)
+    both = _gradients(seen.given, seen.given.trial(), 2 * seen.dout - other)
+    size = max((np.abs(g).max(initial=0) for g in [*first.values(), *second.values()]), default=0)
+    wrong = [_title(seen.given, where) for where, g in both.items()
+             if not _near(g, 2 * first[where] - second[where], 1e4 * np.finfo(seen.dout.dtype).eps * size)]
     text = f"not for {', '.join(wrong)}" if wrong else "backward(2a − b) = 2 backward(a) − backward(b)"
     return Line("linear in upstream", not wrong, text)
 
 
-def unchanged(given, dout, _):
+def unchanged(seen):
     """Inputs, parameters and upstream gradient are left bit for bit as they were."""
-    trial, sent = given.trial(), dout.copy()
-    changed = _changed(given, trial)
-    _gradients(given, trial, sent)
-    changed = changed or _changed(given, trial) + ["upstream"] * (not _same(sent, dout))
+    changed = seen.before or _changed(seen.given, seen.trial)
+    changed = changed + ["upstream"] * (not _same(seen.sent, seen.dout))
     text = f"{', '.join(changed)} changed" if changed else "inputs, parameters and upstream, bit for bit"
     return Line("left unchanged", not changed, text)
 
 
-def unchanged_after_exception(given, *_):
+def unchanged_after_exception(seen):
     """The same after an exception inside forward, at whichever line."""
-    trial, stops = given.trial(), 0
+    trial, stops = seen.given.trial(), 0
     for _ in interrupted(trial.callee, trial.arguments, trial.keywords):
         stops += 1
-        changed = _changed(given, trial)
+        changed = _changed(seen.given, trial)
         if changed:
             return Line("after an exception", False, f"{', '.join(changed)} changed when forward stopped half-way")
     return Line("after an exception", True, f"still unchanged (forward stopped at each of {stops} lines)" if stops else
                 "not tried: forward has no lines of Python to stop at")
+
+
+RULES = (shapes, dtypes, twice, zero, linear, unchanged, unchanged_after_exception)
 
 
 def _changed(given, trial):

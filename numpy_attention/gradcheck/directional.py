@@ -7,7 +7,7 @@ measurement for each tensor.
 """
 import numpy as np
 
-from .numeric import COMPLEX_STEP, central_step, complex_of, slope
+from .numeric import COMPLEX_STEP, central_step, complex_of, slopes
 
 
 def directions(subject, rng):
@@ -25,16 +25,18 @@ def measured(subject, along, weights, by_complex_step):
     dtype = next(iter(kept.values())).dtype
 
     def change(nudge):
+        nudge = nudge[0]
         for name, direction in along.items():
             subject.variables[name].values[:] = kept[name] + dtype.type(nudge) * direction
         there = subject.forward().reshape(-1)
         for name in along:
             subject.variables[name].values[:] = kept[name]
-        return nudge, float(weights @ (there - here))
+        return np.array([nudge]), np.array([weights @ (there - here)])
 
     longest = max(np.abs(direction).max(initial=1e-3) for direction in along.values())
     noise = float(np.finfo(dtype).eps) * float(np.abs(weights) @ np.abs(here))
-    return slope(change, central_step(dtype) / longest, noise)
+    (slope,), (kink,) = slopes(change, np.array([central_step(dtype) / longest]), noise)
+    return float(slope), bool(kink)
 
 
 def _complex(subject, along, weights):

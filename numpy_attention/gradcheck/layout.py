@@ -1,8 +1,10 @@
 """Plain text that lines up and fits 80 columns, Chinese characters (two columns wide) included."""
-import textwrap
+import re
 import unicodedata
 
 WIDTH = 80
+WIDE, CLOSING = r"\u2e80-\u9fff\uff00-\uffef", "[，。；：？！、）》”]* ?"
+BREAKABLE = re.compile(f"[{WIDE}]{CLOSING}|[^\\s{WIDE}]+{CLOSING}")
 
 
 def columns(text):
@@ -37,8 +39,18 @@ def table(heads, rows):
     return lines
 
 
-def paragraphs(texts, indent=0):
+def paragraphs(texts, indent=0, width=WIDTH):
     """Each text wrapped to the width, continued lines set in a little."""
-    return [line for text in texts for line in textwrap.wrap(
-        text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 5 if indent else 2),
-        break_long_words=False, break_on_hyphens=False)]
+    further = " " * (indent + 5 if indent else 2)
+    return [line for text in texts for line in _wrapped(text, width, " " * indent, further)]
+
+
+def _wrapped(text, width, first, further):
+    """Lines may break at spaces, and between Chinese characters but not before their punctuation."""
+    lines, line = [], first
+    for word in BREAKABLE.findall(text):
+        if columns(line) + columns(word.rstrip()) > width and line.strip():
+            lines.append(line.rstrip())
+            line = further
+        line += word
+    return [*lines, line.rstrip()]

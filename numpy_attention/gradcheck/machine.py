@@ -2,7 +2,7 @@
 import html
 import math
 
-from .report import COLUMNS
+from .row import COLUMNS
 
 CELL = "padding:2px 8px;text-align:{};font-variant-numeric:tabular-nums"
 

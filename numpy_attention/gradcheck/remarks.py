@@ -26,8 +26,9 @@ def remarks(subject, report, upstream, how):
         if len(variable.members) > 1:
             found.append(f"{variable.name}: these inputs are one memory, so only the sum of their gradients was "
                          "compared; give separate arrays to check each")
-    if subject.returned.missing:
-        found.append(f"not checked, because no gradient was found: {', '.join(subject.returned.missing)}")
+    unknown = subject.returned.missing + subject.returned.declined
+    if unknown:
+        found.append(f"not checked, because there is no gradient: {', '.join(unknown)}")
     return found
 
 

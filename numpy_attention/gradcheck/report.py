@@ -1,76 +1,8 @@
-"""The report of a gradient check: one row for each tensor, with its worst element.
-
-The worst element is the one whose difference is largest for the tolerance it is allowed, atol + rtol · |numeric|.
-Its ratio analytic / numeric is often the bug's name: 0.5 is a forgotten factor, -1 a sign, √d_k a missing scale.
-"""
+"""The report of a gradient check: what was compared, what differs, and what that means."""
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from .layout import paragraphs, table
-
-
-@dataclass
-class Row:
-    """One tensor: both gradients, where they differ most, and what that means.
-
-    `skipped` is True at kinks, where no slope exists. `count` is how many numbers the row stands for.
-    """
-
-    name: str
-    kind: str
-    analytic: np.ndarray
-    numeric: np.ndarray
-    atol: float
-    rtol: float
-    skipped: np.ndarray = None
-    count: int = None
-    shape: tuple = None
-
-    def __post_init__(self):
-        self.skipped = np.zeros(self.numeric.shape, bool) if self.skipped is None else self.skipped
-        self.count = self.numeric.size if self.count is None else self.count
-        self.shape = self.numeric.shape if self.shape is None else self.shape
-        self.difference = np.where(self.skipped, 0.0, np.abs(self.analytic - self.numeric))
-        excess = self.difference / (self.atol + self.rtol * np.abs(self.numeric) + np.finfo(float).tiny)
-        self.excess = np.where(np.isfinite(excess) | self.skipped, excess, np.inf)          # NaN never passes
-        self.empty = self.numeric.size == 0
-        self.ok = self.empty or bool((self.excess <= 1).all() and not self.skipped.all())
-        worst = 0 if self.empty else int(np.where(self.skipped, -1, self.excess).argmax())
-        self.worst = () if self.empty else tuple(int(i) for i in np.unravel_index(worst, self.numeric.shape))
-
-    @property
-    def largest(self):
-        """The largest difference in this tensor."""
-        return float(self.difference.max(initial=0.0))
-
-    @property
-    def negligible(self):
-        """Are both gradients 0 as far as the tolerance can tell?"""
-        size = np.maximum(np.abs(self.analytic), np.abs(self.numeric))
-        return self.ok and not self.empty and float(size.max()) <= self.atol
-
-    @property
-    def verdict(self):
-        if self.empty or self.skipped.all():
-            return "empty" if self.empty else "only kinks"
-        return "FAIL" if not self.ok else "zero" if self.negligible else "ok"
-
-    @property
-    def at_worst(self):
-        """(analytic, numeric, difference, ratio) at the worst element; no ratio where it would divide zero by zero."""
-        if self.empty:
-            return (float("nan"),) * 4
-        analytic, numeric = float(self.analytic[self.worst]), float(self.numeric[self.worst])
-        ratio = analytic / numeric if numeric != 0 and not self.negligible else float("nan")
-        return analytic, numeric, float(self.difference[self.worst]), ratio
-
-    def cells(self):
-        if self.empty:
-            return [self.name, _tuple(self.shape), *[""] * 5, self.verdict]
-        analytic, numeric, difference, ratio = self.at_worst
-        return [self.name, _tuple(self.shape), _tuple(self.worst) if self.worst else "", f"{analytic:.4g}",
-                f"{numeric:.4g}", f"{difference:.1e}", "" if ratio != ratio else f"{ratio:.4g}", self.verdict]
+from .row import COLUMNS
 
 
 @dataclass
@@ -81,7 +13,7 @@ class GradientReport:
     `.problem`: why nothing could be compared, if so. `.largest`: largest difference. `.elements`: numbers compared.
     `.method`, `.reason`: how the slopes were measured, and why so.
     `.settings`: step, dtype, atol, rtol, upstream, seconds of measuring.
-    `.to_dict()` for machines, `.plot()` for eyes.
+    `.to_dict()` for machines, `.plot()` and `.plot_steps()` for eyes.
 
     >>> report = na.check_gradients(na.Softmax(), [[0., 1., 2.]])
     >>> report.ok, report.rows[0].name, report.largest < 1e-12
@@ -98,6 +30,7 @@ class GradientReport:
     diagnosis: list = field(default_factory=list)
     problem: str = ""
     seconds: float = 0.0
+    again: object = field(default=None, repr=False, compare=False)      # measures the same layer with other steps
 
     @property
     def ok(self):
@@ -120,15 +53,23 @@ class GradientReport:
         if not self.ok:
             raise AssertionError(f"\n{self}")
 
+    def __getstate__(self):
+        return {**vars(self), "again": None}        # a report can be kept without the layer that it is about
+
     def to_dict(self):
         """The report as dictionaries, lists, strings and numbers, ready for json.dumps."""
         from .machine import as_dictionary
         return as_dictionary(self)
 
-    def plot(self, **options):
-        """The error of every element as a picture; returns a matplotlib Figure."""
-        from .picture import plot_report
-        return plot_report(self, **options)
+    def plot(self, tensor=None, **options):
+        """The error of every element of one tensor (the worst unless named) as a picture; a matplotlib Figure."""
+        from .picture import plot_errors
+        return plot_errors(self, tensor, **options)
+
+    def plot_steps(self, tensor=None, **options):
+        """The error against the step: what central differences and the complex step can do here; a Figure."""
+        from .picture import plot_steps
+        return plot_steps(self.again(tensor=tensor), **options)
 
     def headline(self):
         """The outcome in one line."""
@@ -169,10 +110,3 @@ class GradientReport:
     def _repr_html_(self):
         from .machine import as_html
         return as_html(self)
-
-
-COLUMNS = ("tensor", "shape", "worst at", ">analytic", ">numeric", ">differ", ">ratio", "verdict")
-
-
-def _tuple(numbers):
-    return f"({','.join(map(str, numbers))})"

@@ -13,8 +13,8 @@ class Returned:
     """The matching, found out in one trial.
 
     `arrays`: {where: (name, array)} of everything that has a gradient, where being an argument's number, a keyword or
-    a Parameter. `gradients(trial, dout)`: {where: gradient}. `missing`: names of what should have a gradient and has
-    none. `doubtful`: numbers of the whole-number inputs that got one.
+    a Parameter. `gradients(trial, dout)`: {where: gradient}. `missing`: names of parameters without a gradient.
+    `declined`: names of float inputs for which backward hands out None. `doubtful`: whole-number inputs that got one.
     """
 
     def __init__(self, trial, names, given, named=None):
@@ -26,15 +26,18 @@ class Returned:
         different = [i for i in floats if not any(_is_same(given[i], given[j]) for j in floats if j < i)]
         raw = self._run(trial, np.zeros(trial.out.shape))
         self._place = _match(trial.callee.name, raw, names, [range(len(names)), [*numbers], floats, different])
-        self.missing = [names[i] for i in floats if raw and self._place.get(i) is None]
         self._place = {i: place for i, place in self._place.items() if i in numbers and raw[place] is not None}
-        self.arrays = {i: (_name(layer, names[i], raw[place]), numbers[i]) for i, place in self._place.items()}
+        self.arrays = {i: (_name(layer, names[i], names), numbers[i]) for i, place in self._place.items()}
+        if len(raw) < len(floats):                  # one gradient for an array that plays several roles
+            self.arrays.update({j: (names[j], numbers[j]) for j in floats for i in self._place
+                                if j not in self._place and _is_same(given[i], given[j])})
+        self.declined = [names[i] for i in floats if i not in self.arrays]
         self.doubtful = [i for i in self.arrays if i not in floats]
         grads = getattr(layer, "grads", None)
         self.arrays.update({name: (name, value) for name, value in trial.keywords.items()
                             if _is_numbers(value) and isinstance(grads, dict) and name in grads})
         found = parameters.find(layer, named) + parameters.attribute_pairs(layer, before)
-        self.missing += [p.name for p in found if parameters.gradient_of(layer, p) is None]
+        self.missing = [p.name for p in found if parameters.gradient_of(layer, p) is None]
         self.arrays.update({p: (p.name, parameters.follow(layer, p.path)) for p in found
                             if p.name not in self.missing})
 
@@ -43,9 +46,10 @@ class Returned:
         raw, layer, found = self._run(trial, dout), trial.callee.layer, {}
         for where in self.arrays:
             if isinstance(where, int):
-                found[where] = raw[self._place[where]]
+                if where in self._place:
+                    found[where] = raw.get(self._place[where])
             elif isinstance(where, str):
-                found[where] = layer.grads[where]
+                found[where] = layer.grads.get(where)
             else:
                 found[where] = parameters.gradient_of(layer, where)
         return {where: np.asarray(gradient) for where, gradient in found.items()}
@@ -77,12 +81,13 @@ def _match(name, raw, names, choices):
                   f"{len(floats)} input{'s' * (len(floats) != 1)} ({inputs}): it should return one for each")
 
 
-def _name(layer, name, gradient):
-    """The name under which the layer itself keeps this gradient, so that mha(x) has an x; else the argument's."""
-    grads = getattr(layer, "grads", None)
-    if not isinstance(grads, dict) or grads.get(name) is gradient:
+def _name(layer, name, names):
+    """The name that the layer's cache gives the argument first: the query of mha(x) is x, the key of two is memory."""
+    cache = getattr(layer, "cache", None)
+    if not isinstance(cache, dict) or name not in cache:
         return name
-    return next((key for key, kept in reversed(grads.items()) if kept is gradient and isinstance(key, str)), name)
+    return next(other for other, array in cache.items() if array is cache[name] and (
+        other == name or other not in names))
 
 
 def _is_numbers(given):

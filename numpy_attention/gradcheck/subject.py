@@ -51,10 +51,14 @@ class Subject:
             self._try_as_floats(self.returned.doubtful)
         inputs = {where: pair for where, pair in self.returned.arrays.items() if not _is_parameter(where)}
         memory = {where: self.given[where] if isinstance(where, int) else pair[1] for where, pair in inputs.items()}
-        self.variables = {v.name: v for v in variables(inputs, memory)}
+        found = variables(inputs, memory)
         for p in filter(_is_parameter, self.returned.arrays):
             array = parameters.follow(self.callee.layer, p.path)
-            self.variables[p.name] = Variable(p.name, "parameter", array, array.shape, [(p, None)])
+            found.append(Variable(p.name, "parameter", array, array.shape, [(p, None)]))
+        self.variables = {}
+        for variable in found:
+            variable.name += "'" * (variable.name in self.variables)    # an input and a parameter of one name
+            self.variables[variable.name] = variable
         if not self.variables:
             raise Finding(f"there is nothing to check: {self.name} has no parameters and no input with a gradient")
         self.is_loss = starts_itself(self.callee, self.out)
@@ -96,12 +100,12 @@ class Subject:
             found[name] = variable.total(mine) if fits else np.full(variable.shape, np.nan)
         return found
 
-    def use(self, dtype):
-        """Carry all variables as `dtype` from now on; None for the precision that they came in."""
+    def use(self, dtype, only=None):
+        """Carry all variables, or the one named, as `dtype` from now on; None for the precision that they came in."""
         self._inputs, self._options = list(self.arguments), dict(self.keywords)
         self._moving, still = [], {*range(len(self._inputs)), *self._options}
         for variable in self.variables.values():
-            variable.use(dtype)
+            variable.use(dtype if only in (None, variable.name) else None)
             for where, places in variable.members:
                 if _is_parameter(where):
                     parameters.put(self.callee.layer, where.path, variable.array())
@@ -116,6 +120,17 @@ class Subject:
 
     def forward(self):
         """The output at the variables' present values."""
+        return self.run(*self.present())
+
+    def run(self, arguments, options):
+        """The output for these arguments, with the random numbers put back to where they were."""
+        self.frozen.rewind()
+        if self.drawn_from:
+            self.globals.rewind()
+        return as_output(self.name, self.callee.forward(*arguments, **options))
+
+    def present(self):
+        """(arguments, options) at the variables' present values."""
         for target, where, given in self._still:
             target[where] = copied(given)
         made = {}                                       # arrays that are one for the caller stay one for the layer
@@ -124,10 +139,7 @@ class Subject:
             if key not in made:
                 made[key] = variable.array(places).copy()
             target[where] = made[key]
-        self.frozen.rewind()
-        if self.drawn_from:
-            self.globals.rewind()
-        return as_output(self.name, self.callee.forward(*self._inputs, **self._options))
+        return list(self._inputs), dict(self._options)
 
 
 def _is_parameter(where):

@@ -16,15 +16,17 @@ class Trial:
 
     def __init__(self, callee, arguments, keywords, frozen_globals):
         self.callee = callee.copy()
-        made = {id(a): copied(a) for a in arguments}        # one array given twice stays one array
-        self.arguments = [made[id(a)] for a in arguments]
-        self.keywords = {name: copied(a) for name, a in keywords.items()}
+        self._given = arguments, keywords
         frozen_globals.rewind()
         self.frozen = Frozen(self.callee.layer)
         self.out = self.forward()
 
     def forward(self):
-        """The output; of several things that forward returns, the first."""
+        """The output for fresh copies of the inputs; of several things that forward returns, the first."""
+        arguments, keywords = self._given
+        made = {id(a): copied(a) for a in arguments}        # one array given twice stays one array
+        self.arguments = [made[id(a)] for a in arguments]
+        self.keywords = {name: copied(a) for name, a in keywords.items()}
         return as_output(self.callee.name, self.callee.forward(*self.arguments, **self.keywords))
 
     def backward(self, dout):

@@ -24,6 +24,7 @@ class Variable:
         """Carry the numbers as `dtype`; None for their own, in the very array that a layer may hold elsewhere, too."""
         row = self.original if dtype is None else self.original.astype(dtype)
         self.values = row.reshape(-1)
+        self.stacking = None                        # how copies can be run together, see stacked.py; not known yet
 
     def array(self, places=None):
         """The array that a member sees."""

@@ -1,0 +1,103 @@
+"""Attention, step by step: which line of the backward pass is the wrong one?
+
+A layer that keeps `weights`, `scores`, `heads`, Q, K and V in its cache, and the gradients under the same names in
+grads, can be asked about every step by itself: is dscores what follows from dweights? And if not, is it what a known
+mistake would make of it?
+"""
+import numpy as np
+
+from .callee import Finding
+
+
+def story(trial, subject, upstream):
+    """Sentences about the steps of attention that do not follow from the step before; none for other layers."""
+    cache, grads = (getattr(trial.callee.layer, name, None) for name in ("cache", "grads"))
+    if isinstance(cache, dict) and isinstance(grads, dict):
+        known = {**cache, **{f"d{name}": g for name, g in grads.items() if isinstance(g, np.ndarray)}}
+        return [text for step in (_softmax_step, _value_step, _weights_step) for text in step(known)]
+    return _plain_softmax(trial, subject, upstream)
+
+
+def _softmax_step(known):
+    weights, dweights, dscores = (known.get(name) for name in ("weights", "dweights", "dscores"))
+    if dscores is None or dweights is None or weights is None or not weights.shape == dweights.shape == dscores.shape:
+        return []
+    text = softmax_fault(weights, dweights, dscores)
+    return [f"dscores: {text}"] if text else []
+
+
+def _value_step(known):
+    weights, dheads, dV = (known.get(name) for name in ("dropped", "dheads", "dV"))
+    weights = known.get("weights") if weights is None else weights
+    if any(a is None for a in (weights, dheads, dV)) or dheads.ndim != weights.ndim or dV.ndim != weights.ndim:
+        return []
+    if _near(dV, _product(weights.mT, dheads)):
+        return []
+    if _near(dV, _product(weights, dheads)):
+        return ["dV: weights dheads instead of weightsᵀ dheads: the transpose is missing"]
+    return []
+
+
+def _weights_step(known):
+    """dK from dscores: Σ over queries. The scale is left to the ratios."""
+    dscores, Q, dK = (known.get(name) for name in ("dscores", "Q", "dK"))
+    if any(a is None for a in (dscores, Q, dK)):
+        return []
+    right, wrong = _product(dscores.mT, Q), _product(dscores, Q)
+    if _proportional(dK, right) or not _proportional(dK, wrong):
+        return []
+    return ["dK: dscores Q instead of dscoresᵀ Q: the transpose is missing"]
+
+
+def softmax_fault(weights, dweights, dscores):
+    """What is wrong with this gradient of softmax over the last axis, in words; None if nothing is."""
+    felt = np.where(weights == 0, 0, dweights)
+    row_term = (weights * felt).sum(axis=-1, keepdims=True)
+    right = weights * (felt - row_term)
+    if _near(dscores, right):
+        return None
+    faults = {
+        "only the diagonal of the softmax's Jacobian, weights ∘ (1 − weights) ∘ dweights: shares compete, so the row "
+        "term is needed: weights ∘ (dweights − Σ weights ∘ dweights)": weights * (1 - weights) * felt,
+        "the row term − Σ weights ∘ dweights is missing": weights * felt,
+        "passed straight through: the softmax's derivative is missing": dweights,
+        "the factor weights is missing": felt - row_term,
+        "the sign of the row term is wrong": weights * (felt + row_term),
+        "the row term is a mean, not a sum": weights * (felt - row_term / weights.shape[-1]),
+    }
+    if weights.ndim > 1:
+        over_queries = (weights * felt).sum(axis=-2, keepdims=True)
+        faults["the row term is summed over the queries, not over the keys"] = weights * (felt - over_queries)
+    return next((text for text, wrong in faults.items() if _near(dscores, wrong)), None)
+
+
+def _plain_softmax(trial, subject, upstream):
+    """The same for a softmax written as a function or a layer of somebody's own."""
+    out = subject.out
+    if out.ndim == 0 or not np.allclose(out.sum(axis=-1), 1) or (out < 0).any():
+        return []
+    try:
+        found = subject.returned.gradients(trial, upstream)
+    except Finding:
+        return []
+    texts = [softmax_fault(out, upstream, g) for g in found.values() if g.shape == out.shape]
+    return [f"softmax: {text}" for text in texts if text]
+
+
+def _product(a, b):
+    """a @ b, or something that is near nothing if the shapes do not allow it."""
+    try:
+        return a @ b
+    except ValueError:
+        return np.full(1, np.nan)
+
+
+def _near(a, b):
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-7, atol=1e-9 * np.abs(b).max(initial=1e-300)))
+
+
+def _proportional(a, b):
+    """Is a a multiple of b?"""
+    if a.shape != b.shape or not (b * b).sum() > 0:
+        return False
+    return _near(a, b * ((a * b).sum() / (b * b).sum()))
