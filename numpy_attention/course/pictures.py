@@ -1,4 +1,4 @@
-"""The plots that lessons need besides the package's own: curves, a table, and numbers in the colours of their origin."""
+"""The plots of the lessons that the package does not have: curves, a table, numbers coloured by their origin."""
 import numpy as np
 from matplotlib.patches import Rectangle
 

@@ -1,0 +1,247 @@
+# %% [markdown]
+# # 08 · 掩码、顺序与沉积 · Masks, order and the sink
+#
+# **目标**：会用掩码，会检查掩码有没有漏；知道顺序从哪里来，以及为什么有的头总盯着第一个词元。
+#
+# **Goal**: use masks, and test that nothing leaks; know where order comes from, and why some heads stare at the first token.
+#
+# *约 40 分钟 · about 40 minutes; runs in 40 s*
+#
+# 分数还是 **我 爱 AI** 的那一张 3 × 3 表。
+#
+# The scores are the 3 × 3 table of **我 爱 AI** again.
+
+# %%
+import numpy as np
+import numpy_attention as na
+from numpy_attention import course
+from numpy_attention.plots import plot_masks
+
+np.set_printoptions(precision=4, suppress=True)
+tokens = ["我", "爱", "AI"]
+Q, K, V = na.worked_example("by-hand").inputs
+attention = na.ScaledDotProductAttention()
+attention(Q, K, V)
+scores = attention.cache["scores"]
+
+# %% [markdown]
+# ## 掩码：谁可以看谁 · A mask says who may look at whom
+#
+# 掩码是布尔表，**True 表示可以看**。因果掩码：只能看自己和前面的，未来不许看。被挡住的格子在 softmax 之前当作 −∞，份额是 0，
+# 剩下的重新分，仍然加起来是 1。
+#
+# A mask is a boolean table, and **True means "may look"**. Causal: a token sees itself and those before it, never the future. Hidden cells
+# count as −∞ before the softmax and get a share of 0; the others share anew, and still sum to 1.
+
+# %%
+causal = na.causal_mask(3)
+plot_masks(scores, causal, query_tokens=tokens, key_tokens=tokens, lang="both")
+
+# %% [markdown]
+# 先猜：因果掩码下，「我」（第一个词元）的三个权重是什么？
+#
+# Predict: under the causal mask, what are the three weights of 我, the first token?
+
+# %%
+guess = None
+
+attention(Q, K, V, mask=causal)
+course.predict("weights[我]", guess, attention.weights[0].tolist())
+
+# %% [markdown]
+# 填充 (padding) 掩码挡的是**键**，不是查询：`padding_mask(lengths, S)` 的形状是 (N, 1, 1, S)，和因果掩码用 `&` 合起来。
+#
+# A padding mask hides **keys**, never queries: `padding_mask(lengths, S)` has shape (N, 1, 1, S), and masks are combined by `&`.
+#
+# 先猜：如果一个查询**什么都不许看**，它的权重会是什么？`nan`、平均，还是 0？
+#
+# Predict: what are the weights of a query that may see **nothing at all**: `nan`, all equal, or 0?
+
+# %%
+guess = None
+
+nothing = np.array([[True, False, False], [False, False, False], [True, True, True]])
+attention(Q, K, V, mask=nothing)
+print(course.predict("weights[爱]", guess, attention.weights[1].tolist()))
+dQ, dK, dV = attention.backward(np.ones((3, 4)))
+print("dQ[爱] =", dQ[1])
+
+# %% [markdown]
+# 这里是 0，梯度也是 0。不少库在这里给出 NaN，一行 NaN 会在下一步污染整个模型。
+#
+# Here they are 0, and so is the gradient. Many a library answers NaN, and one row of NaN spoils the whole model at the next step.
+
+# %%
+plot_masks(scores, nothing, query_tokens=tokens, key_tokens=tokens, lang="both")
+
+# %% [markdown]
+# ### 练习 · Exercise
+#
+# 写一个**因果探针**：`forward` 接受 (L, D)，返回 (L, D)。改动第 t 个词元，t **之前**的输出都不应该变。没有泄漏返回 `True`。
+# 你的探针要在好几个模型上试：有的老实，有的没有掩码，有的差一位，有的只在一处漏。
+#
+# Write a **causality probe**: `forward` takes (L, D) and returns (L, D). Change token t, and no output **before** t may move. Return `True`
+# if nothing leaks. Your probe will meet honest models, some without a mask, one that is off by one, one that leaks at a single place.
+
+# %% tags=["exercise"]
+def is_causal(forward, x):
+    """forward: (L, D) -> (L, D); x (L, D) -> True if the future does not leak"""
+    return ...
+
+
+course.check("causality-probe", is_causal)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>答案 · Solution</summary>
+#
+# ```python
+# def is_causal(forward, x):
+#     before = forward(x)
+#     for t in range(1, len(x)):
+#         changed = x.copy()
+#         changed[t] += 10
+#         if not np.allclose(forward(changed)[:t], before[:t], rtol=0, atol=1e-10):
+#             return False
+#     return True
+# ```
+#
+# </details>
+
+# %% [markdown]
+# ## 意外：漏了，成绩反而更好 · A surprise: a leak makes it look better
+#
+# 任务：字母序列在重复（第 09 课），预测下一个字母。第一遍的字母是随机的，谁也猜不到；只有重复的部分可以预测。
+# 把掩码错开一位，`j <= i + 1`，让每个位置偷看到下一个字母。先猜：训练 100 步以后，谁的正确率高？
+#
+# A sequence of letters repeats itself (lesson 09); foretell each next letter. The first round is random and cannot be known; only repeats can
+# be foretold. Shift the mask by one, `j <= i + 1`, so that every place peeks at the next letter. Predict: which has the higher accuracy after
+# 100 steps?
+
+# %% tags=["varies", "experiment"]
+guess = None
+
+from numpy_attention.training import model as model_file
+
+
+class EveryPlace(na.training.TASKS["induction"]):
+    """Induction, asked at every place: also where nobody can know."""
+
+    def make(self, N, rng):
+        batch = super().make(N, rng)
+        return batch._replace(counts=np.ones_like(batch.counts))
+
+
+def train(task, steps=100, **options):
+    return na.training.train(task, steps=steps, progress=False, **options)
+
+
+honest = train(EveryPlace())
+right_mask = model_file.causal_mask
+try:
+    model_file.causal_mask = lambda L: na.causal_mask(L, offset=1)      # 种下错误 the bug is planted
+    leaky = train(EveryPlace())
+finally:
+    model_file.causal_mask = right_mask
+
+known = float(honest.task.batch(2000, rng=1).gold.any(axis=(1, 3)).mean())
+print(f"honest {honest.accuracy:.2f}   leaky {leaky.accuracy:.2f}   can be known 能猜到的比例 {known:.2f}")
+course.predict("更高的是 higher", guess, "leaky" if leaky.accuracy > honest.accuracy else "honest")
+
+# %% tags=["experiment"]
+assert leaky.accuracy > known + 0.1 > honest.accuracy
+
+# %% [markdown]
+# 漏的那个超过了**可能达到的上限**。好得不像真的，就不是真的：探针一秒就能发现，正确率却永远不会告诉你。
+#
+# The leaky one beats what is **possible at all**. Too good to be true is not true: a probe finds it in a second, accuracy never tells.
+
+# %% [markdown]
+# ## 顺序从哪里来？ · Where does order come from?
+#
+# 注意力本身不知道顺序。先猜：把 我 爱 AI 换成 AI 我 爱，「我」的输出变不变？
+#
+# Attention itself does not know about order. Predict: if 我 爱 AI becomes AI 我 爱, does the output of 我 change?
+
+# %%
+guess = None
+
+rng = np.random.default_rng(0)
+mha = na.MultiHeadAttention(8, 2, rng=rng)
+x = rng.standard_normal((3, 8))
+order = [2, 0, 1]
+moved = np.abs(mha(x)[order] - mha(x[order])).max() > 1e-12
+course.predict("变了吗 changed?", guess, bool(moved))
+
+# %% [markdown]
+# 不变：词元换了位置，输出只是跟着换位置。所以要把位置写进去。四种写法，长度 20 训练，再到长度 40 测试：
+#
+# It does not: outputs just follow their tokens. So the places have to be written in. Four ways, trained at length 20, tested at length 40:
+
+# %% tags=["varies", "experiment"]
+long = na.training.task("induction", L=40).batch(300, rng=5)
+reached = {}
+for positions in ("learned", "sinusoidal", "rotary", "none"):
+    run = train("induction", steps=200, stop_at=0.99, positions=positions)
+    try:
+        reached[positions] = run.accuracy, na.training.accuracy(run.model, long)
+        print(f"{positions:11} L = 20: {run.accuracy:.2f}   L = 40: {reached[positions][1]:.2f}")
+    except ValueError as error:
+        print(f"{positions:11} L = 20: {run.accuracy:.2f}   L = 40: {error}")
+
+# %% tags=["experiment"]
+assert "learned" not in reached
+assert reached["rotary"][1] > 0.9
+assert reached["none"][0] > 0.4                 # far above 1/16: the causal mask itself tells about order
+
+# %% [markdown]
+# 学出来的位置表到头就没有了；旋转位置 (RoPE) 看的是相对距离，能走得更远。最有意思的是 `none`：没有任何位置，成绩也远高于瞎猜，
+# 因为因果掩码本身就透露了顺序：第一个词元只看得到一个键，最后一个看得到全部。
+#
+# A learned table ends where it ends; rotary positions tell relative distances and reach further. Most interesting is `none`: without any positions
+# it is still far better than guessing, because the causal mask itself tells about order: the first token sees one key, the last sees all.
+
+# %% [markdown]
+# ## 沉积：没处可看的时候 · The sink: when there is nothing to look at
+#
+# 权重必须加起来是 1。如果没有什么值得看，注意力往哪里放？给序列开头加一个 `<s>`，训练以后看第二层：
+#
+# Weights have to sum to 1. Where does attention go when nothing deserves it? Put `<s>` in front of every sequence, train, and look at layer 1
+# (the second):
+
+# %% tags=["varies", "experiment"]
+sink = train(EveryPlace(bos=True), steps=500, heads=2)
+sink.model(*sink.held_out.inputs)
+on_bos = sink.model.attentions()[1].weights[..., 0]                 # (N, H, L): how much goes to <s>
+match = sink.held_out.gold.any(axis=(1, 3))                         # (N, L): is there something to find?
+no_match = ~match & (np.arange(match.shape[1]) >= 2)
+for head in (0, 1):
+    print(f"head {head}: on <s> while nothing matches 没有匹配时 {on_bos[:, head][no_match].mean():.2f}, "
+          f"once there is a match 有匹配时 {on_bos[:, head][match].mean():.2f}")
+
+# %% tags=["experiment"]
+assert on_bos.max(axis=1)[no_match].mean() > 0.5
+assert on_bos.mean(axis=1)[match].mean() < 0.15
+
+# %% tags=["varies", "experiment"]
+sink.model(*sink.exercise.inputs)
+words = sink.task.words(sink.exercise.inputs[0][0])
+na.plot_heads(sink.model.attentions()[1].weights, words, mask=na.causal_mask(len(words)), lang="both")
+
+# %% [markdown]
+# 第一列很亮，一有匹配就熄灭：`<s>` 是头的「停车位」。大模型里盯着第一个词元的头，多半也是这样，并不说明第一个词元重要。
+#
+# The first column is bright and goes out as soon as there is a match: `<s>` is where a head parks. Heads of large models that stare at the
+# first token mostly do the same. It does not mean that the first token matters.
+
+# %% [markdown]
+# ## 面试怎么说 · What to say in an interview
+#
+# 1. 掩码在 softmax 之前把分数变成 −∞，True 表示可以看；填充挡的是键；整行被挡时要定义好，不能出 NaN。
+# 2. 检查因果性不要看正确率，要用探针：改一个未来的词元，过去的输出一点都不能变。
+# 3. 注意力对顺序等变，位置要另外写入；因果掩码本身也带一点顺序信息；没东西可看时，头会把注意力停在第一个词元上。
+#
+# 1. A mask turns scores into −∞ before the softmax, True means "may look"; padding hides keys; a row that is hidden altogether needs a
+#    defined answer, not NaN.
+# 2. Do not judge causality by accuracy, probe it: change a token of the future, and no output of the past may move.
+# 3. Attention follows permutations, so positions have to be written in, though a causal mask tells something about order; with nothing to
+#    look at, heads park on the first token.
