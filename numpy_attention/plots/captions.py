@@ -57,7 +57,7 @@ def headline(layers, batch, weights, averaged, lang):
     if len(shape) == (3 if averaged else 4) and shape[0] > 1:
         parts.append(say(lang, f"item {batch} of a batch of {shape[0]}", f"批次 {shape[0]} 个中的第 {batch} 个"))
     found = statistics.remarks(layers)
-    parts += [say(lang, *remark) for remark in found] or [say(lang, "each row sums to 1", "每行之和为 1")]
+    parts += [say(lang, *remark) for remark in found]
     return " · ".join(parts)
 
 

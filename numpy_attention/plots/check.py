@@ -90,7 +90,8 @@ def relative_error(analytic, numeric):
     >>> relative_error(np.array([1.0, 0.0]), np.array([2.0, 1e-9])).tolist()
     [0.5, 5e-07]
     """
-    difference = np.abs(analytic - numeric)
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(analytic - numeric)
     size = np.maximum(np.abs(analytic), np.abs(numeric))
     least = np.max(size, where=np.isfinite(size), initial=0) / 1000
     divisor = np.maximum(np.where(np.isfinite(size), size, 1), least)

@@ -11,6 +11,7 @@ from .maps import hidden_cells
 from .matrix import draw_matrix
 from .sources import to_array
 from .statistics import check_weights, entropy, largest, looks
+from .text import decimal
 from .tokens import column_room, read_both, row_room
 from .words import each, key_axis, query_axis, say
 
@@ -61,7 +62,7 @@ def plot_film(
     size = left + (wide + 0.25) * len(shown) + 1.2, above + tall + 3.0
     figure = picture(fig, *size)
     below = axes_at(figure, size, left, above + tall + 0.75, (wide + 0.25) * len(shown) - 0.25, 1.5)
-    below.plot(curve_steps, curve, color="black", linewidth=1.4)
+    below.plot(curve_steps, curve, color="black", linewidth=1.4, marker="o" if len(curve) < 3 else None)
     below.set_xlabel(say(lang, "training step", "训练步数"), fontsize=9)
     below.set_ylabel(curve_label, fontsize=9)
     below.tick_params(labelsize=8, length=2)
@@ -74,7 +75,7 @@ def plot_film(
         middle = left + place * (wide + 0.25) + wide / 2
         marks.write(figure, size, middle, 0.42, say(lang, f"step {steps[k]}", f"第 {steps[k]} 步"), fontsize=9)
         found, most = entropy(maps[k], hidden)
-        spread = f"{found:.2f}/{most:.2f} · {largest(maps[k]):.2f}"
+        spread = " · ".join([f"{decimal(found)}/{decimal(most)}", decimal(largest(maps[k]))])
         marks.write(figure, size, middle, 0.58, spread, fontsize=7.5, color=GREY)
         _tie(figure, axes, below, steps[k])
         axes.set_ylabel("" if place else query_axis(lang), fontsize=8, color=GREY)
@@ -89,12 +90,13 @@ def plot_film(
 
     def alt(lang):
         seen = "; ".join(looks(maps[-1], rows, columns, lang)[:6])
-        change = f"{entropies[0]:.2f} → {entropies[-1]:.2f} nats", f"{curve_label} {curve[0]:.3g} → {curve[-1]:.3g}"
+        first, last = decimal(entropies[0]), decimal(entropies[-1])
+        change = f"{first} → {last} nats", f"{curve_label} {curve[0]:.3g} → {curve[-1]:.3g}"
         ends = f"{steps[0]}–{steps[-1]}"
         return say(lang, f"{len(maps)} snapshots of steps {ends}: mean entropy {', '.join(change)}. At the end {seen}.",
                    f"第 {ends} 步的 {len(maps)} 张快照：平均熵 {'，'.join(change)}。最后 {seen}。")
 
-    lines = [f"{say(lang, 'step', '步')} {step}: {say(lang, 'entropy', '熵')} {e:.2f} nats" for step, e in
+    lines = [f"{say(lang, 'step', '步')} {step}: {say(lang, 'entropy', '熵')} {decimal(e)} nats" for step, e in
              zip(steps, entropies, strict=True)]
     return finish(figure, each(lang, alt), "\n".join([title, *lines]))
 

@@ -54,10 +54,16 @@ def plot_gradients(
     for axes in drawn[::2]:
         for i, j in full if full.size <= 200 else ():
             outline(axes, i, j)
-    i, j = np.unravel_index(np.nanargmax(np.abs(arrays[2])), arrays[2].shape) if arrays[2].size else (0, 0)
-    alt = each(lang, lambda one: say(
-        one, f"Weights and gradients of head {head}; the largest dscores is {arrays[2][i, j]:.3g}, at "
-             f"({rows[i]}, {columns[j]}); {len(full)} weights are saturated.",
-        f"头 {head} 的权重与梯度；最大的 dscores 是 {arrays[2][i, j]:.3g}，在（{rows[i]}，{columns[j]}）；"
-        f"有 {len(full)} 个权重饱和。"))
+    alt = each(lang, lambda one: _alt_text(arrays[2], len(full), head, rows, columns, one))
     return finish(figure, alt, row_text(title, panels, rows, columns))
+
+
+def _alt_text(dscores, saturated, head, rows, columns, lang):
+    """Where the largest gradient is, and how much of the softmax is saturated."""
+    largest = ""
+    if dscores.size:
+        i, j = np.unravel_index(np.argmax(np.abs(np.nan_to_num(dscores))), dscores.shape)
+        place = f"{dscores[i, j]:.3g} ({rows[i]}, {columns[j]})".replace("-", "−")
+        largest = say(lang, f" The largest dscores is {place}.", f"最大的 dscores 是 {place}。")
+    return say(lang, f"Weights and gradients of head {head}.{largest} Weights above {SATURATED}: {saturated}.",
+               f"头 {head} 的权重与梯度。{largest}大于 {SATURATED} 的权重：{saturated} 个。")

@@ -59,10 +59,10 @@ def plot_lines(
     lists = []
     for place, head in enumerate(chosen):
         x, y = left + step[0] * (place % ACROSS), 1.2 + step[1] * (place // ACROSS)
-        values, hue = layers[0][head], HUES[head % len(HUES)]
+        values, hue = np.nan_to_num(layers[0][head], posinf=0), HUES[head % len(HUES)]
         pairs = [(i, j, values[i, j]) for i in asked for j in range(S) if values[i, j] >= threshold]
         _draw(axes_at(figure, size, x, y, WIDE, tall), pairs, rows, columns, hue, tall, lang)
-        total = np.nansum(values[asked])
+        total = values[asked].sum()
         lost = max(0.0, 1 - sum(weight for *_, weight in pairs) / total) if total else 0.0
         name = say(lang, f"Head {head}", f"头 {head}")
         marks.write(figure, size, x + WIDE / 2, y - 0.3, name, va="bottom", fontsize=11, color=hue)

@@ -25,7 +25,7 @@ def draw_matrix(
         pitch: size of one cell in inches, which decides how labels are thinned out; a pair if width and height differ.
         hidden: boolean (rows, columns), True where a mask hides the cell: hatched, never coloured.
         numbers: write the values into the cells, by default when there are at most 64; or a function that writes one.
-        sums: write the sum of each row to its right.
+        sums: write the sum of each row to its right, if the rows are high enough.
         top: column labels above rather than below.
 
     Returns:
@@ -51,7 +51,7 @@ def draw_matrix(
     if numbers if numbers is not None else values.size <= MOST_NUMBERS:
         write = numbers if callable(numbers) else number_format(values, digits)
         write_numbers(axes, values, image, hidden, write, size)
-    if sums:
+    if sums and high > 0.17:
         write_sums(axes, values, size)
     axes.set_xticks([])
     axes.set_yticks([])

@@ -39,6 +39,8 @@ def plot_mixing(
     if shares.shape[1] != len(values):
         raise ValueError(f"weights and V must share the source length S: they are {shares.shape} and {values.shape}")
     (L, S), d_v = shares.shape, values.shape[1]
+    if not d_v:
+        raise ValueError(f"V has no columns (d_v = 0): it is {values.shape}")
     if not -L <= query < L:
         raise ValueError(f"query={query} is out of range: there are L = {L} queries")
     rows, columns = read_both(*tokens_of(weights, query_tokens, key_tokens), L, S)
@@ -53,7 +55,7 @@ def plot_mixing(
     size = 8.8, 1.5 + pitch * d_v
     figure = picture(fig, *size)
     axes = axes_at(figure, size, 0.9, 0.75, 5.2, pitch * d_v)
-    _stack(axes, stack, values, pitch)
+    _stack(axes, stack, parts.sum(axis=0), pitch)
     axes.set_xlabel(say(lang, "contribution to the output", "对输出的贡献"), fontsize=9, color=GREY)
     axes.set_ylabel(say(lang, "dimension ↓", "维 ↓"), fontsize=9, color=GREY)
     axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1.0), frameon=False, fontsize=9, borderaxespad=0,
@@ -67,19 +69,21 @@ def plot_mixing(
     return finish(figure, alt, f"{title}\n" + table(listed, [*columns, "Σ"], [str(n) for n in range(d_v)]))
 
 
-def _stack(axes, stack, values, pitch):
-    d_v = values.shape[1]
+def _stack(axes, stack, output, pitch):
+    d_v = len(output)
     places = np.arange(d_v)
     right, left = np.zeros(d_v), np.zeros(d_v)
     for name, part, hue in stack:
+        # What is not finite has no length; the sum beside the bar says NaN.
+        part = np.nan_to_num(part, posinf=0, neginf=0)
         start = np.where(part >= 0, right, left)
         axes.barh(places, part, left=start, height=0.72, color=hue, label=name, edgecolor="white", linewidth=0.6)
         right, left = right + np.maximum(part, 0), left + np.minimum(part, 0)
-    total = right + left
     axes.axvline(0, color=GREY, linewidth=0.8)
     axes.set_xlim(*_with_room(left.min(initial=0), right.max(initial=0)))
-    axes.plot(total, places, "D", color="black", markersize=5 if pitch > 0.2 else 3, markeredgecolor="white", label="Σ")
-    for place, value in enumerate(total if pitch > 0.2 else ()):
+    size = 5 if pitch > 0.2 else 3
+    axes.plot(right + left, places, "D", color="black", markersize=size, markeredgecolor="white", label="Σ")
+    for place, value in enumerate(output if pitch > 0.2 else ()):
         axes.annotate(f"Σ {decimal(value)}", (right[place], place), (7, 0), textcoords="offset points",
                       va="center", fontsize=9)
     step = max(1, round(0.2 / pitch))

@@ -81,22 +81,23 @@ def plot_query_key(
 
 
 def _bars(axes, name, values, limit):
-    colours = [POSITIVE if value >= 0 else NEGATIVE for value in values]
-    axes.bar(range(len(values)), values, color=colours, width=0.7)
+    heights = np.nan_to_num(values, posinf=0, neginf=0)
+    axes.bar(range(len(values)), heights, color=[POSITIVE if h >= 0 else NEGATIVE for h in heights], width=0.7)
     axes.axhline(0, color=GREY, linewidth=0.8)
-    low = -1.35 if min(values) < 0 else -0.03
+    low = -1.35 if min(heights) < 0 else -0.03
     axes.set(xlim=(-0.6, len(values) - 0.4), ylim=(low * limit, 1.35 * limit), xticks=[], yticks=[])
     axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=12)
     write = number_format(values)
     for place, value in enumerate(values if len(values) <= 16 else ()):
-        axes.annotate(write(value), (place, value), (0, 2 if value >= 0 else -2), textcoords="offset points",
-                      ha="center", va="bottom" if value >= 0 else "top", fontsize=9)
+        up = heights[place] >= 0
+        axes.annotate(write(value), (place, heights[place]), (0, 2 if up else -2), textcoords="offset points",
+                      ha="center", va="bottom" if up else "top", fontsize=9)
     axes.spines[:].set_visible(False)
 
 
 def _running(axes, product, lang):
     """The sum so far after each number, as stairs."""
-    sums = np.cumsum(product)
+    sums = np.nan_to_num(np.cumsum(product), posinf=0, neginf=0)
     edges, levels = np.arange(len(product) + 1) - 0.5, np.r_[sums, sums[-1]]
     axes.fill_between(edges, levels, step="post", color=ACCENT, alpha=0.25, linewidth=0)
     axes.step(np.r_[edges[0], edges], np.r_[0, levels], where="post", color=ACCENT)

@@ -14,7 +14,7 @@ from .text import table
 from .tokens import column_room, row_room
 from .words import key_axis, query_axis
 
-WIDEST = 3.2
+WIDEST = {1: 8.0, 2: 4.5, 3: 3.2}
 CELL = 0.52
 
 
@@ -51,7 +51,7 @@ def draw_row(panels, rows, columns, *, title, lang, fig=None, footer=""):
     """
     L = max(max(panel.values.shape[0] for panel in panels), 1)
     S = max(max(panel.values.shape[1] for panel in panels), 1)
-    pitch = min(CELL, WIDEST / S), min(CELL, WIDEST / L)
+    pitch = min(CELL, WIDEST[len(panels)] / S), min(CELL, WIDEST[3] / L)
     pitch = (min(pitch),) * 2 if max(L, S) <= 4 * min(L, S) else pitch
     labels = [(panel.rows or rows, panel.columns or columns) for panel in panels]
     above = 0.85 + max(column_room(label[1], pitch[0]) for label in labels)

@@ -37,7 +37,7 @@ def check_weights(weights, name):
 
 
 def remarks(layers):
-    """What a reader must know before trusting the colours: NaN cells, rows that do not sum to 1. (en, zh) pairs."""
+    """What the rows sum to, and what a reader must know before trusting the colours: (en, zh) pairs."""
     found = []
     bad = sum(int(np.sum(~np.isfinite(layer))) for layer in layers)
     if bad:
@@ -47,6 +47,10 @@ def remarks(layers):
     if off.size:
         found.append((f"some rows sum to {off.min():.2f}…{off.max():.2f}, not 1: after dropout?",
                       f"有的行之和是 {off.min():.2f}…{off.max():.2f}，不是 1：是 dropout 之后的吗？"))
+    elif not bad and (sums == 0).any():
+        found.append(("rows sum to 1, or to 0 where a query sees nothing", "每行之和为 1，什么也看不到的行为 0"))
+    elif not bad:
+        found.append(("each row sums to 1", "每行之和为 1"))
     return found
 
 
@@ -60,7 +64,10 @@ def looks(weights, rows, columns, lang):
 
     clauses = []
     for row, token in zip(weights, rows, strict=True):
-        if not np.isfinite(row).all() or not row.size or row.sum() == 0:
+        if not np.isfinite(row).all():
+            clauses.append(say(lang, f"{token} is not finite", f"{token} 不是有限数"))
+            continue
+        if not row.any():
             clauses.append(say(lang, f"{token} sees nothing", f"{token} 什么也看不到"))
             continue
         best = int(np.argmax(row))

@@ -7,10 +7,12 @@ import numpy as np
 
 from ..walkthrough.text import width
 from .sources import one_head, to_array
+from .tokens import column_room
 
 CELL = 0.44
 WIDEST = 2.3
 SUMS = 0.56
+LABELS = 0.28
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Layout:
             x += self.sizes[column.name][0] + SUMS * any(column.name in names for names in sums)
         self.width = x + 0.2
         self.height = max(size[1] for size in self.sizes.values())
+        self.label_room = max(LABELS, column_room(tokens["S"], self.pitch["S"], size=8.5))
 
     def middle(self, name):
         """The middle of a column."""

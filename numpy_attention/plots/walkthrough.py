@@ -7,6 +7,7 @@ from .bar import small_bar
 from .colours import ACCENT, GREY, signed_scale, weight_scale
 from .figure import axes_at, finish, picture
 from .highlight import explain, frames, read_highlight
+from .maps import hidden_cells
 from .marks import arrow, write
 from .matrix import draw_matrix, outline
 from .strip_words import alt_text, caption, headings, plain_text
@@ -16,12 +17,13 @@ from .words import each, say
 TITLE, NAMES, BELOW, AROUND, BARS = 0.45, 1.0, 0.3, 0.3, 0.75
 
 
-def plot_walkthrough(trace, *, highlight=None, head=0, batch=0, digits=2, lang="en", fig=None):
+def plot_walkthrough(trace, *, highlight=None, mask=None, head=0, batch=0, digits=2, lang="en", fig=None):
     """Draw a traced attention: Q, Kᵀ, scores, weights, V and output, with the backward half mirrored underneath.
 
     Args:
         trace: a trace of scaled dot-product or multi-head attention, forward or forward and backward.
         highlight: a query i, or a cell (i, j): what it was made from is framed and the sum written out.
+        mask: boolean, True where a query may attend; hidden weights are hatched.
         head, batch: which head and which item of the batch to show.
         digits: decimals of the numbers in the cells.
         lang: "en", "zh" or "both".
@@ -43,23 +45,25 @@ def plot_walkthrough(trace, *, highlight=None, head=0, batch=0, digits=2, lang="
     (L, d_k), (S, d_v) = halves[0]["Q"].shape, halves[0]["V"].shape
     tokens = {"L": read_tokens(trace.query_tokens, L, "query_tokens", f"L = {L} queries"),
               "S": read_tokens(trace.key_tokens, S, "key_tokens", f"S = {S} keys")}
+    hidden = hidden_cells(mask, (L, S), head=head, batch=batch)
     cell = read_highlight(highlight, L, S)
     made = explain(halves[0], cell, tokens) if cell else ""
     shapes = {"L": L, "S": S, "d_k": d_k, "d_v": d_v}
     layout = strip.Layout(columns, shapes, tokens, sums=(("weights",), ("scores",))[: len(halves)])
     lines = max(layout.wrap(c.name, trace["d" * half + c.name].formula).count("\n")
                 for half in range(len(halves)) for c in columns if halves[half][c.name] is not None)
-    step = NAMES + 0.15 * lines + layout.height + BELOW
+    above = NAMES + 0.15 * lines + layout.label_room - strip.LABELS
+    step = above + layout.height + BELOW
     below = TITLE + step * len(halves) + AROUND * (len(halves) - 1)
     size = layout.width, below + 0.35 * bool(cell) + BARS
     figure = picture(fig, *size)
     scales = _scales(columns, halves)
     for half, matrices in enumerate(halves):
-        top = TITLE + NAMES + 0.15 * lines + half * step
+        top = TITLE + above + half * step
         for column in columns:
             if matrices[column.name] is not None:
                 place = figure, size, layout, top
-                axes = _panel(place, column, matrices[column.name], trace, half, tokens, scales, digits, lang)
+                axes = _panel(place, column, matrices[column.name], trace, half, tokens, scales, digits, hidden, lang)
                 for frame in frames(column, cell) if cell else ():
                     outline(axes, *frame)
         way = (say(lang, "forward →", "前向 →"), say(lang, "← backward", "← 反向"))[half]
@@ -83,18 +87,19 @@ def _scales(columns, halves):
     return scales
 
 
-def _panel(place, column, values, trace, half, tokens, scales, digits, lang):
+def _panel(place, column, values, trace, half, tokens, scales, digits, hidden, lang):
     """One matrix with its name, formula and shape above it, and what its axes are below."""
     figure, size, layout, top = place
     pitch = layout.pitch[column.columns], layout.pitch[column.rows]
     axes = axes_at(figure, size, layout.left[column.name], top, *layout.sizes[column.name])
     draw_matrix(axes, values, scales["gradients" if half else column.role], pitch=pitch, digits=digits, size=8.5,
                 numbers=min(pitch) >= 0.9 * strip.CELL, sums=column.name in layout.sums[half],
+                hidden=hidden if column.name == "weights" or (half and column.role == "scores") else None,
                 rows=tokens.get(column.rows), columns=tokens.get(column.columns))
     axes.set_label("d" * half + column.name)
     name, formula, shape, below = headings(column, trace, half, values, lang)
     formula = layout.wrap(column.name, formula)
-    middle, above = layout.middle(column.name), top - 0.28
+    middle, above = layout.middle(column.name), top - layout.label_room
     write(figure, size, middle, above, shape, va="bottom", fontsize=7.5, color=GREY)
     write(figure, size, middle, above - 0.14, formula, va="bottom", fontsize=8.5, linespacing=1.15)
     write(figure, size, middle, above - 0.31 - 0.145 * formula.count("\n"), name, va="bottom", fontsize=12.5)

@@ -192,3 +192,27 @@ def test_film_shows_first_and_last_of_many():
     steps = [text.get_text() for text in figure.texts if text.get_text().startswith("step")]
     assert len(steps) == 8
     assert (steps[0], steps[-1]) == ("step 0", "step 29")
+
+
+AWKWARD = np.array([[np.nan, np.inf, 0.0], [0.5, 0.25, 0.25]])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: plots.plot_lines(np.abs(AWKWARD)),
+        lambda: plots.plot_query_key(AWKWARD, AWKWARD),
+        lambda: plots.plot_mixing(np.eye(2), AWKWARD),
+        lambda: plots.plot_gradients(np.abs(AWKWARD), AWKWARD, AWKWARD),
+        lambda: plots.plot_masks(AWKWARD, np.ones((2, 3), bool)),
+        lambda: plots.plot_symmetry(AWKWARD[:, :2]),
+        lambda: plots.plot_cross_attention(np.abs(AWKWARD)),
+        lambda: plots.plot_gradient_check(AWKWARD, AWKWARD),
+        lambda: plots.plot_film([np.abs(AWKWARD)], [0], [np.nan]),
+        lambda: plots.plot_gradients(*np.zeros((3, 0, 4))),
+        lambda: plots.plot_symmetry(np.zeros((0, 0))),
+        lambda: plots.plot_lines(np.zeros((4, 0))),
+    ],
+)
+def test_nan_infinite_and_empty_arrays_are_drawn_without_a_warning(call):
+    call().draw_without_rendering()

@@ -79,6 +79,12 @@ def test_any_layer_any_head(layer):
         plot_walkthrough(na.trace(layer), head=3)
 
 
+def test_masked_cells_are_hatched(layer):
+    found = panels(plot_walkthrough(na.trace(layer).forward, mask=na.causal_mask(4, 5, offset=0)))
+    assert found["weights"].images[0].get_array().mask.sum() == 10
+    assert found["weights"].patches[0].get_hatch()
+
+
 def test_a_trace_of_something_else_is_refused():
     linear = na.Linear(2, 3, rng=0)
     linear(np.ones((1, 2)))
