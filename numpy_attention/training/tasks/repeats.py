@@ -18,6 +18,7 @@ class Induction(Task):
         V: letters. L: how many are read.
         periods: the lengths that a block may have, (shortest, longest); no letter stands twice in a block.
         bos: whether a special first token <s> comes before the blocks; L counts it.
+        everywhere: whether to ask at every place, as a language model is asked, also where nobody can know.
 
     Raises: ValueError for a block longer than the alphabet, or a sequence too short for its repeats.
 
@@ -34,17 +35,18 @@ class Induction(Task):
     name, causal = "induction", True
     model, steps = {"layers": 2, "heads": 1, "d_model": 32}, 300
 
-    def __init__(self, V=16, L=20, periods=(4, 10), bos=False):
+    def __init__(self, V=16, L=20, periods=(4, 10), bos=False, everywhere=False):
         V, L, periods = size("V", V), size("L", L), tuple(periods)
         shortest, longest = (size("each period", p) for p in (periods[0], periods[-1]))
         room = min(V, L - 1 - bool(bos))
         if len(periods) != 2 or not 1 <= shortest <= longest <= room:
             raise ValueError(f"periods must be (shortest, longest) with 1 <= shortest <= longest <= {room}: a block "
                              f"has no letter twice (V = {V}) and its repeat must be read (L = {L}); got {periods}")
-        super().__init__(vocab=V + bool(bos), length=L, V=V, L=L, periods=periods, bos=bool(bos))
+        super().__init__(vocab=V + bool(bos), length=L, V=V, L=L, periods=periods, bos=bool(bos),
+                         everywhere=bool(everywhere))
 
     def make(self, N, rng):
-        V, L, (shortest, longest), bos = self.settings.values()
+        V, L, (shortest, longest), bos, everywhere = self.settings.values()
         letters = rng.permuted(np.broadcast_to(np.arange(V), (N, V)), axis=1)
         period = rng.integers(shortest, longest + 1, size=(N, 1))
         place = np.arange(L + 1) - bos                                          # of each letter in its repeats
@@ -53,7 +55,7 @@ class Induction(Task):
             stream[:, 0] = V
         tokens, targets = stream[:, :-1], stream[:, 1:]
         gold = shared(prefix_matches(tokens))[:, None]                          # (N, 1, L, L)
-        return Batch((tokens,), targets, place[:-1] >= period, gold)
+        return Batch((tokens,), targets, (place[:-1] >= period) | everywhere, gold)
 
     def word(self, token):
         return "<s>" if token == self.settings["V"] else super().word(token)

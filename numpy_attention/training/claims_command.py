@@ -1,0 +1,36 @@
+"""The command `claims`: measure what textbooks claim, print each claim with its numbers, fail if one does not hold."""
+import sys
+
+from .claims import CLAIMS, check_claims
+from .claims.claim import SEEDS
+from .sweeps import processes
+
+FAILED, USAGE_ERROR = 1, 2
+
+
+def configure(parser):
+    """Add the options of `python -m numpy_attention claims` to an argparse parser."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CLAIMS)}; all unless given")
+    parser.add_argument("--list", action="store_true", help="only say what is claimed")
+    parser.add_argument("--quick", action="store_true", help="only those that the ordinary tests measure, too")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), metavar="N", help="how many seeds (%(default)s)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes; one for each processor unless given")
+    parser.set_defaults(run=run)
+
+
+def run(arguments):
+    """Measure and print. Returns 0 if every claim holds, 1 if one does not, 2 for wrong usage."""
+    names = arguments.names or [name for name, each in CLAIMS.items() if each.quick or not arguments.quick]
+    if unknown := [name for name in names if name not in CLAIMS]:
+        print(f"claims: there is no claim {unknown[0]!r}; there are: {', '.join(CLAIMS)}", file=sys.stderr)
+        return USAGE_ERROR
+    if arguments.list:
+        print("\n".join(f"{name:<24}{CLAIMS[name].says}" for name in names))
+        return 0
+    failed = []
+    with processes(arguments.workers) as executor:
+        for verdict in check_claims(names, seeds=range(arguments.seeds), executor=executor):
+            print(verdict, end="\n\n", flush=True)
+            failed += [] if verdict.holds else [verdict.claim.name]
+    print(f"{len(names) - len(failed)} of {len(names)} claims hold" + (f"; not {', '.join(failed)}" if failed else ""))
+    return FAILED if failed else 0
