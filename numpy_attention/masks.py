@@ -124,13 +124,19 @@ def fit_bias(bias, shape, dtype=np.float64):
     return fit("bias", bias.astype(bias.dtype if bias.dtype.kind == "c" else dtype), shape)
 
 
-def fit_mask_and_bias(mask, bias, shape, dtype):
-    """Both, fitted. A bias of -inf hides a cell as surely as a mask does, so such cells join the mask."""
-    mask, bias = fit_mask(mask, shape), fit_bias(bias, shape, dtype)
-    if bias is not None and np.isneginf(bias.real).any():
-        seen = bias.real > -np.inf
+def take_mask_and_bias(mask, bias, shape, dtype):
+    """The caller's mask, fitted to the scores' `shape`, and bias, checked and in `dtype`, as arrays of our own.
+
+    A bias of -inf hides a cell as surely as a mask does, so such cells join the mask.
+    """
+    mask = fit_mask(mask, shape)
+    if bias is None:
+        return mask, None
+    fitted = fit_bias(bias, shape, dtype)
+    if np.isneginf(fitted.real).any():
+        seen = fitted.real > -np.inf
         mask = seen if mask is None else mask & seen
-    return mask, bias
+    return mask, fitted.reshape(np.shape(bias))
 
 
 def sum_like(dbiased, bias):

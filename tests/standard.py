@@ -184,8 +184,6 @@ EXAMPLES = {
 # What is known to be missing, and is skipped with its reason wherever it shows. Delete a line to switch it on.
 OPEN = {
     ("shapes", "ScaledDotProductAttention, grouped"): "the class states H for K and V, and all axes for a bias",
-    ("gradients", "ExtraKeyAttention"): "the gradient of bias has the extra columns, too",
-    ("bad input", "ExtraKeyAttention"): "shapes that do not fit are not told by name",
 }
 
 FLOATS = [name for name, example in EXAMPLES.items() if any(array.dtype.kind == "f" for array in example.inputs)]

@@ -76,7 +76,7 @@ def _new_axis(copies):
 
 def _along_batch(copies):
     """(K, N, ...) -> (K·N, ...)."""
-    return copies.reshape(-1, *copies.shape[2:]) if copies.ndim > 1 else copies
+    return copies.reshape(len(copies) * copies.shape[1], *copies.shape[2:]) if copies.ndim > 1 else copies
 
 
 def _agrees(together, alone):

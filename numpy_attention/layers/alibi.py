@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .layer import size
+from .layer import size, whole
 
 
 def alibi_slopes(num_heads):
@@ -51,5 +51,5 @@ def alibi_bias(num_heads, L, S=None, *, offset=0, dtype=np.float64):
     """
     L = size("L", L)
     S = L if S is None else size("S", S)
-    distance = np.abs(np.arange(L)[:, None] + offset - np.arange(S))
+    distance = np.abs(np.arange(L)[:, None] + whole("offset", offset) - np.arange(S))
     return (-alibi_slopes(num_heads)[:, None, None] * distance).astype(dtype)[None]

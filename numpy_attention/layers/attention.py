@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from ..masks import fit_mask_and_bias, sum_like
+from ..masks import take_mask_and_bias
+from .adjust_scores import AdjustScores
 from .dropout import Dropout
 from .layer import Layer
 from .repeat_heads import add_group, group_size, repeat
-from .soft_cap import SoftCap
 from .softmax import Softmax
 
 
@@ -50,9 +50,7 @@ class ScaledDotProductAttention(Layer):
     FORWARD = (
         ("scores", "Q Kᵀ / √d_k", "N H L S",
          "How well does each query match each key?", "每个查询和每个键有多匹配？"),
-        "soft_cap",
-        ("biased", "scores + bias", "N H L S",
-         "Some pairs get a head start, others a handicap.", "给有些配对加分，给有些扣分。"),
+        "adjust",
         ("weights", "softmax(scores)", "N H L S",
          "Each row becomes shares: how one query spends its attention.", "每一行变成份额：一个查询怎样分配注意力。"),
         ("dropped", "weights, a random part 0, the rest / (1 − p)", "N H L S",
@@ -68,8 +66,7 @@ class ScaledDotProductAttention(Layer):
          "一个份额有多重要，看它的值和梯度有多合拍。"),
         ("dscores", "weights ∘ (dweights − Σ_S weights ∘ dweights)", "N H L S",
          "Shares compete, so each row of score gradients sums to 0.", "份额此消彼长，所以每一行分数的梯度加起来是 0。"),
-        ("dbias", "Σ dscores over the axes that bias stands for", "N H L S",
-         "The bias was added, so it gets the scores' gradient.", "偏置是加上去的，所以得到分数的梯度。"),
+        "adjust",
         ("dQ", "dscores K / √d_k", "N H L d_k",
          "Each query moves towards the keys it should have matched better.", "每个查询朝着它本该更匹配的键移动。"),
         ("dK", "dscoresᵀ Q / √d_k", "N H S d_k",
@@ -81,13 +78,13 @@ class ScaledDotProductAttention(Layer):
         if scale is not None and (isinstance(scale, bool | str) or not np.isscalar(scale) or not np.isfinite(scale)):
             raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
         self.scale = scale
-        self.soft_cap = None if softcap is None else SoftCap(softcap)
+        self.adjust = AdjustScores(softcap=softcap)
         self.softmax = Softmax()
-        self.dropout = Dropout(dropout, rng=rng) if dropout else None
+        self.dropout = Dropout(dropout, rng=rng)
         if scale is not None:
             self.restate(scores=f"Q Kᵀ · {scale:g}", dQ=f"dscores K · {scale:g}", dK=f"dscoresᵀ Q · {scale:g}")
         if softcap is not None:
-            self.restate(biased="capped + bias", weights="softmax(capped)",
+            self.restate(weights="softmax(capped)",
                          dscores="weights ∘ (dweights − Σ_S weights ∘ dweights) ∘ (1 − (capped / c)²)")
         if dropout:
             self.restate(heads="dropped V", dV="droppedᵀ dheads", dweights="kept ∘ (dheads Vᵀ) / (1 − p)")
@@ -101,41 +98,35 @@ class ScaledDotProductAttention(Layer):
 
     def forward(self, Q, K, V, *, mask=None, bias=None):
         check_shapes(Q, K, V)
-        mask, added = fit_mask_and_bias(mask, bias, (*Q.shape[:-1], K.shape[-2]), Q.dtype)
-        scale = self.scale_for(Q)
-        K_each, V_each = repeat(K, group_size(Q, K)), repeat(V, group_size(Q, K))
+        mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], K.shape[-2]), Q.dtype)
+        scale, group = self.scale_for(Q), group_size(Q, K)      # a group of query heads may share a key/value head
         # 1. How well does each query match each key?
-        scores = Q @ K_each.mT * scale                      # (N,H,L,d_k) (N,H,d_k,S) -> (N,H,L,S)
-        capped = scores if self.soft_cap is None else self.soft_cap(scores)
-        biased = capped if added is None else capped + added
+        scores = Q @ repeat(K, group).mT * scale                # (N,H,L,d_k) (N,H,d_k,S) -> (N,H,L,S)
+        adjusted = self.adjust(scores, bias=bias)               # softcap and bias, where asked for
         # 2. Each row becomes shares.
-        weights = self.softmax(biased, mask=mask)           # (N,H,L,S)
-        dropped = weights if self.dropout is None else self.dropout(weights)
+        weights = self.softmax(adjusted, mask=mask)             # (N,H,L,S)
+        dropped = self.dropout(weights)                         # the weights themselves, unless dropout is asked for
         # 3. Mix the values in these shares.
-        heads = gather(dropped, V_each, mask)               # (N,H,L,S) (N,H,S,d_v) -> (N,H,L,d_v)
-        self.keep(Q=Q, K=K, V=V, mask=mask, bias=None if bias is None else added.reshape(np.shape(bias)), scores=scores,
-                  capped=capped if self.soft_cap else None, biased=None if bias is None else biased, weights=weights,
-                  dropped=dropped if self.dropout else None, heads=heads)
+        heads = gather(dropped, repeat(V, group), mask)         # (N,H,L,S) (N,H,S,d_v) -> (N,H,L,d_v)
+        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, scores=scores, capped=self.adjust.cache.get("capped"),
+                  biased=None if bias is None else adjusted, weights=weights,
+                  dropped=None if dropped is weights else dropped, heads=heads)
         return heads
 
     def backward(self, dheads):
-        Q, K, V, weights, mask, bias = map(self.cache.get, ("Q", "K", "V", "weights", "mask", "bias"))
+        Q, K, V, weights, mask = map(self.cache.get, ("Q", "K", "V", "weights", "mask"))
         dropped = self.cache.get("dropped", weights)
         scale, group = self.scale_for(Q), group_size(Q, K)
         # 3. heads = dropped V: each factor gets dheads times the other.
-        dV = add_group(dropped.mT @ dheads, group)          # (N,H,S,L) (N,H,L,d_v) -> (N,H,S,d_v)
-        ddropped = dheads @ repeat(V, group).mT             # (N,H,L,d_v) (N,H,d_v,S) -> (N,H,L,S)
-        dweights = ddropped if self.dropout is None else self.dropout.backward(ddropped)
+        dV = add_group(dropped.mT @ dheads, group)              # (N,H,S,L) (N,H,L,d_v) -> (N,H,S,d_v)
+        dweights = self.dropout.backward(dheads @ repeat(V, group).mT)      # (N,H,L,d_v) (N,H,d_v,S) -> (N,H,L,S)
         # 2. Through the softmax, row by row.
-        dbiased = self.softmax.backward(dweights)           # (N,H,L,S)
-        dscores = dbiased if self.soft_cap is None else np.where(dbiased == 0, 0, self.soft_cap.backward(dbiased))
+        dscores = self.adjust.backward(self.softmax.backward(dweights))     # (N,H,L,S)
         # 1. scores = Q Kᵀ / √d_k: again each factor gets the gradient times the other.
         dQ = gather(dscores, repeat(K, group), mask) * scale                # (N,H,L,S) (N,H,S,d_k) -> (N,H,L,d_k)
         dK = add_group(gather(dscores.mT, Q, mask) * scale, group)          # (N,H,S,L) (N,H,L,d_k) -> (N,H,S,d_k)
-        steps = {"heads": dheads, "V": dV, "dropped": ddropped, "weights": dweights, "biased": dbiased,
-                 "capped": dbiased, "bias": None if bias is None else sum_like(dbiased, bias), "scores": dscores,
-                 "Q": dQ, "K": dK}
-        self.grads = {name: gradient for name, gradient in steps.items() if name in self.cache}
+        grads = {"heads": dheads, "V": dV, "weights": dweights, **self.adjust.grads, "Q": dQ, "K": dK}
+        self.grads = {name: gradient for name, gradient in grads.items() if name in self.cache}
         return dQ, dK, dV
 
     def scale_for(self, Q):

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..masks import causal_mask, fit_mask_and_bias
+from ..masks import causal_mask, take_mask_and_bias
 from .attention import check_shapes, gather
 from .dropout import Dropout
 from .layer import Layer, size
@@ -75,10 +75,10 @@ class BlockedAttention(Layer):
             raise RuntimeError("there are no weights before a forward pass: call attention(Q, K, V) first")
         Q, K, log_sum = (self.cache[name] for name in ("Q", "K", "log_sum"))
         weights = np.zeros((*Q.shape[:-1], K.shape[-2]), log_sum.dtype)
-        for place in np.ndindex(*Q.shape[:-2]):
-            head = ScoreBlocks(self, place)
-            for rows, columns, scores, _ in head.blocks():
-                weights[place][rows, columns] = np.exp(scores - log_sum[place][rows])
+        with np.errstate(all="ignore"):
+            for place in np.ndindex(*Q.shape[:-2]):
+                for rows, columns, scores, _ in ScoreBlocks(self, place).blocks():
+                    weights[place][rows, columns] = np.exp(scores - log_sum[place][rows])
         weights.flags.writeable = False
         return weights
 
@@ -87,8 +87,7 @@ class BlockedAttention(Layer):
         L, S = Q.shape[-2], K.shape[-2]
         if self.causal and self.offset is None and L != S:
             causal_mask(L, S)                                   # the error says what the offset means
-        mask, added = fit_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
-        bias = None if bias is None else added.reshape(np.shape(bias))
+        mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
         dtype = np.result_type(Q, K, V, *([] if bias is None else [bias]))
         seed = int(self.rng.integers(2 ** 62)) if self.p and self.training else None
         self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, seed=seed, running=np.zeros((-(-S // self.key_block), 2), dtype),

@@ -6,8 +6,9 @@ hidden, so that no query is left without a key.
 """
 import numpy as np
 
-from .attention import ScaledDotProductAttention
-from .layer import Layer, size
+from ..masks import take_mask_and_bias
+from .attention import ScaledDotProductAttention, check_shapes
+from .layer import Layer, precision, size
 
 
 class ExtraKeyAttention(Layer):
@@ -18,6 +19,7 @@ class ExtraKeyAttention(Layer):
         learned, zero: which extra rows there are.
         attention: what happens then; plain scaled dot-product attention unless given.
         rng, dtype: for the learned rows.
+    Raises: ValueError for K and V of another shape than (..., H, S, d_k) and (..., H, S, d_v).
 
     attention(Q, K, V, *, mask=None, bias=None); mask and bias are for the S real keys. The weights have a column more
     for each extra row. Params: extra_key (H, 1, d_k), extra_value (H, 1, d_v).
@@ -52,16 +54,16 @@ class ExtraKeyAttention(Layer):
 
     def __init__(self, num_heads, d_k, d_v, *, learned=True, zero=False, attention=None, rng=None, dtype=np.float64):
         super().__init__()
-        H, d_k, d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
+        self.num_heads, self.d_k, self.d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
         self.zero = zero
         self.attention = ScaledDotProductAttention() if attention is None else attention
-        more = {name: "N H L S_more" for name in ("scores", "capped", "biased", "weights", "dropped")}
-        self.attention.restate("shape", **more, dweights="N H L S_more", dscores="N H L S_more", dbias="N H L S_more",
-                               dK="N H S_more d_k", dV="N H S_more d_v")
+        names = ("scores", "capped", "biased", "weights", "dropped", "dweights", "dscores")
+        for layer in (self.attention, *self.attention.sublayers().values()):
+            layer.restate("shape", **dict.fromkeys(names, "N H L S_more"), dK="N H S_more d_k", dV="N H S_more d_v")
         if learned:
-            rng = np.random.default_rng(rng)
-            self.params["extra_key"] = rng.standard_normal((H, 1, d_k)).astype(dtype)
-            self.params["extra_value"] = rng.standard_normal((H, 1, d_v)).astype(dtype)
+            rng, dtype = np.random.default_rng(rng), precision(dtype)
+            self.params["extra_key"] = rng.standard_normal((self.num_heads, 1, d_k)).astype(dtype)
+            self.params["extra_value"] = rng.standard_normal((self.num_heads, 1, d_v)).astype(dtype)
 
     @property
     def weights(self):
@@ -69,13 +71,16 @@ class ExtraKeyAttention(Layer):
         return self.attention.weights
 
     def forward(self, Q, K, V, *, mask=None, bias=None):
+        check_shapes(Q, K, V)
+        self._check(K, V)
+        S = K.shape[-2]
+        mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
         K_more, V_more = self._extend(K, "extra_key"), self._extend(V, "extra_value")
-        extra = K_more.shape[-2] - K.shape[-2]
-        mask = None if mask is None else _widen(mask, extra, True)
-        bias = None if bias is None else _widen(bias, extra, 0)
-        heads = self.attention(Q, K_more, V_more, mask=mask, bias=bias)
-        inner = {name: array for name, array in self.attention.cache.items() if name not in ("Q", "K", "V")}
-        self.cache = {"Q": Q, "K": K, "V": V, "K_more": K_more, "V_more": V_more, **inner}
+        extra = K_more.shape[-2] - S
+        heads = self.attention(Q, K_more, V_more, mask=_widen(mask, S, extra, True), bias=_widen(bias, S, extra, 0))
+        inner = {name: array for name, array in self.attention.cache.items()
+                 if name not in ("Q", "K", "V", "mask", "bias")}
+        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, K_more=K_more, V_more=V_more, **inner)
         return heads
 
     def backward(self, dheads):
@@ -83,11 +88,21 @@ class ExtraKeyAttention(Layer):
         dQ, dK_more, dV_more = self.attention.backward(dheads)
         dK, dV = dK_more[..., :S, :], dV_more[..., :S, :]
         self.grads = {**self.attention.grads, "K_more": dK_more, "V_more": dV_more, "Q": dQ, "K": dK, "V": dV}
+        if "bias" in self.cache:
+            dbias = self.attention.grads["bias"][..., :S]
+            self.grads["bias"] = dbias if self.cache["bias"].shape[-1] == S else dbias.sum(axis=-1, keepdims=True)
         for name, gradient in (("extra_key", dK_more), ("extra_value", dV_more)):
             if name in self.params:
                 row = gradient[..., S:S + 1, :]                              # (..., H, 1, d)
                 self.grads[name] = row.reshape(-1, *row.shape[-3:]).sum(axis=0)
         return dQ, dK, dV
+
+    def _check(self, K, V):
+        """K and V have the heads and widths that the extra rows were made for."""
+        for name, array, d in (("K", K, self.d_k), ("V", V, self.d_v)):
+            if array.ndim < 3 or array.shape[-3] != self.num_heads or array.shape[-1] != d:
+                raise ValueError(f"{name} must have shape (..., H, S, d) with H = {self.num_heads} and d = {d}; "
+                                 f"got {array.shape}")
 
     def _extend(self, rows, name):
         """(..., H, S, d) -> (..., H, S and the extra rows, d)."""
@@ -100,7 +115,9 @@ class ExtraKeyAttention(Layer):
         return np.concatenate(more, axis=-2)
 
 
-def _widen(mask, extra, value):
-    """Columns of `value` behind a mask's or bias's own; a single column that stands for all keys stays as it is."""
-    mask = np.asarray(mask)
+def _widen(mask, S, extra, value):
+    """Columns of `value` behind a mask's or bias's S own; a single column that stands for all keys becomes S first."""
+    if mask is None:
+        return None
+    mask = np.broadcast_to(mask, (*mask.shape[:-1], S))
     return np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, extra)], constant_values=value)

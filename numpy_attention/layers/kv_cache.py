@@ -7,8 +7,9 @@ import copy
 
 import numpy as np
 
-from ..masks import causal_mask
-from .layer import size
+from ..masks import causal_mask, fit_mask
+from .layer import precision, size
+from .multi_head import MultiHeadAttention
 from .rotary import RotaryAttention
 
 
@@ -19,7 +20,7 @@ class KVCache:
         mha: a MultiHeadAttention; its parameters are used as they are, its own cache and grads are left alone.
         capacity: how many tokens fit.
         batch: N, the number of sequences that grow together; None for single sequences without the axis N.
-        dtype: of the kept arrays.
+        dtype: of the kept arrays, that of the layer's parameters unless given.
 
     cache.step(x) -> out        x, out (N, T, D): T new tokens, each seeing itself and everything before it
     cache.append(K, V)          the lower half of it: keeps keys and values (N, H_kv, T, d), returns all so far
@@ -38,8 +39,11 @@ class KVCache:
     Source: Shazeer 2019 (Fast Transformer Decoding), section 2.4.
     """
 
-    def __init__(self, mha, capacity, *, batch=None, dtype=np.float64):
+    def __init__(self, mha, capacity, *, batch=None, dtype=None):
+        if not isinstance(mha, MultiHeadAttention):
+            raise TypeError(f"mha must be a MultiHeadAttention, got {type(mha).__name__}")
         self._mha = _reader(mha)
+        dtype = mha.query_proj.params["W"].dtype if dtype is None else precision(dtype)
         self.capacity = size("capacity", capacity)
         self._lead = () if batch is None else (size("batch", batch),)
         H = mha.split_kv.num_heads
@@ -94,7 +98,8 @@ class KVCache:
         try:
             past = causal_mask(T, self._length, offset=before)
             place = {"query_offset": before} if isinstance(mha.attention, RotaryAttention) else {}
-            heads = mha.attention(Q, K, V, mask=past if mask is None else past & mask, bias=bias, **place)
+            mask = past if mask is None else past & fit_mask(mask, (*Q.shape[:-1], self._length))
+            heads = mha.attention(Q, K, V, mask=mask, bias=bias, **place)
         except BaseException:
             self._length = before           # a step that fails has kept nothing
             raise

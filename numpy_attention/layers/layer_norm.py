@@ -6,7 +6,7 @@ own: neither the other tokens nor the rest of the batch matter. The small eps ke
 """
 import numpy as np
 
-from .layer import Layer, size
+from .layer import Layer, precision, size
 
 
 class LayerNorm(Layer):
@@ -58,7 +58,7 @@ class LayerNorm(Layer):
         super().__init__()
         self.normalized_shape, self.eps = sizes("normalized_shape", normalized_shape), positive("eps", eps)
         if affine:
-            self.params["gamma"] = np.ones(self.normalized_shape, dtype)
+            self.params["gamma"] = np.ones(self.normalized_shape, precision(dtype))
         if affine and bias:
             self.params["beta"] = np.zeros(self.normalized_shape, dtype)
 

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from .layer import Layer, size
+from .layer import Layer, precision, size
 
 
 class LearnedPositions(Layer):
@@ -48,7 +48,7 @@ class LearnedPositions(Layer):
     def __init__(self, max_length, d_model, *, rng=None, dtype=np.float64):
         super().__init__()
         max_length, D = size("max_length", max_length), size("d_model", d_model)
-        self.params["W"] = np.random.default_rng(rng).standard_normal((max_length, D)).astype(dtype)
+        self.params["W"] = np.random.default_rng(rng).standard_normal((max_length, D)).astype(precision(dtype))
         self.rows = slice(0, 0)                                     # of W, in the last forward
 
     def forward(self, x, *, offset=0):

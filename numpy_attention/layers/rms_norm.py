@@ -5,7 +5,7 @@ to add, it is cheaper, and large language models have found that they miss nothi
 """
 import numpy as np
 
-from .layer import Layer
+from .layer import Layer, precision
 from .layer_norm import check_last_axes, positive, sizes
 
 
@@ -53,7 +53,7 @@ class RMSNorm(Layer):
         super().__init__()
         self.normalized_shape, self.eps = sizes("normalized_shape", normalized_shape), positive("eps", eps)
         if affine:
-            self.params["gamma"] = np.ones(self.normalized_shape, dtype)
+            self.params["gamma"] = np.ones(self.normalized_shape, precision(dtype))
 
     def forward(self, x):
         check_last_axes(x, self.normalized_shape)

@@ -7,7 +7,7 @@ q_m · k_n is the same for (3, 1), (7, 5) and (12, 10). A rotation is undone by 
 import numpy as np
 
 from .attention import ScaledDotProductAttention
-from .layer import Layer, size
+from .layer import Layer, size, whole
 
 
 class Rotary(Layer):
@@ -47,12 +47,14 @@ class Rotary(Layer):
         self.d, self.base, self.interleaved = size("d", d), base, interleaved
         if self.d % 2:
             raise ValueError(f"d must be even, since columns are turned in pairs; got {d}")
+        if isinstance(base, bool | str) or not 0 < base < np.inf:
+            raise ValueError(f"base must be a positive finite number, got {base!r}")
 
     def forward(self, x, *, offset=0, positions=None):
         if x.ndim < 2 or x.shape[-1] < self.d:
             raise ValueError(f"x must have shape (..., L, width) with width >= d = {self.d}; got {x.shape}")
         if positions is None:
-            positions = np.arange(offset, offset + x.shape[-2])
+            positions = whole("offset", offset) + np.arange(x.shape[-2])
         positions = np.asarray(positions)
         if positions.shape[-1:] != x.shape[-2:-1]:
             raise ValueError(f"positions must have shape (L,) or (..., L) with L = {x.shape[-2]}; "

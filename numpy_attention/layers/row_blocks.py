@@ -37,3 +37,7 @@ def at_once(function, jobs, numbers):
 @functools.cache
 def _pool():
     return ThreadPoolExecutor(THREADS, thread_name_prefix="numpy_attention")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)       # a child process has none of its parent's threads

@@ -31,7 +31,7 @@ class SoftCap(Layer):
 
     def __init__(self, cap):
         super().__init__()
-        if not 0 < cap < float("inf"):
+        if isinstance(cap, bool | str) or not np.isscalar(cap) or not 0 < cap < float("inf"):
             raise ValueError(f"softcap must be a positive finite number, or None for no cap; got {cap!r}")
         self.cap = float(cap)
 
@@ -42,6 +42,6 @@ class SoftCap(Layer):
 
     def backward(self, dcapped):
         capped = self.cache["capped"]
-        dscores = dcapped * (1 - (capped / self.cap) ** 2)
+        dscores = np.where(dcapped == 0, 0, dcapped * (1 - (capped / self.cap) ** 2))     # even where capped is NaN
         self.grads = {"capped": dcapped, "scores": dscores}
         return dscores

@@ -58,16 +58,16 @@ class Softmax(Layer):
 
 def _shares(seen, weights):
     """weights = exp(seen − max) / Σ exp(seen − max), row by row."""
-    highest = seen.real.max(axis=-1, keepdims=True, initial=-np.inf)
-    highest[highest == -np.inf] = 0
+    lowest = np.finfo(weights.dtype).min                                # finite, so that a row of -inf gives no NaN
+    highest = np.maximum.reduce(seen.real, axis=-1, keepdims=True, initial=lowest)
     np.exp(np.subtract(seen, highest, out=weights), out=weights)        # the largest becomes exp(0) = 1
-    total = weights.sum(axis=-1, keepdims=True)
-    total[total == 0] = 1                                               # a row that sees nothing stays 0
+    total = np.add.reduce(weights, axis=-1, keepdims=True)
+    total += total == 0                                                 # a row that sees nothing stays 0
     weights /= total
 
 
 def _shares_backward(weights, dweights, dscores):
     """dscores = weights ∘ (dweights − Σ weights ∘ dweights), row by row."""
-    row_term = np.multiply(weights, dweights, out=dscores).sum(axis=-1, keepdims=True)
+    row_term = np.add.reduce(np.multiply(weights, dweights, out=dscores), axis=-1, keepdims=True)
     np.subtract(dweights, row_term, out=dscores)
     dscores *= weights

@@ -5,7 +5,7 @@ keys and values from `memory`, the encoder's output. Give a causal mask, or the 
 """
 import numpy as np
 
-from ..masks import fit_mask_and_bias
+from ..masks import take_mask_and_bias
 from .dropout import Dropout
 from .feed_forward import FeedForward
 from .layer import Layer
@@ -113,7 +113,7 @@ class TransformerDecoderLayer(Layer):
             raise ValueError(f"x and memory must share the batch size N: x is {x.shape}, memory is {memory.shape}")
         shape = (len(x) if x.ndim == 3 else 1, self.cross_attn.split.num_heads, x.shape[-2], memory.shape[-2])
         try:
-            fit_mask_and_bias(memory_mask, memory_bias, shape, x.dtype)
+            take_mask_and_bias(memory_mask, memory_bias, shape, x.dtype)
         except (TypeError, ValueError) as error:        # it speaks of "mask" and "bias"; say which ones
             raise type(error)(f"memory_{error}") from None
         # 1. What does each word hear from the words so far?

@@ -91,13 +91,13 @@ def _symbols(layer, name):
     return next((s.shape for s in layer.BACKWARD if not isinstance(s, str) and s.name == f"d{name}"), "")
 
 
-def _steps(layer, direction, path=()):
+def _steps(layer, direction, path=(), shown=None):
     """The stated steps of `layer`, its sublayers' in their places; those that this run did not take are left out."""
-    shown = set()
+    shown = set() if shown is None else shown
     for stage in layer.FORWARD if direction == "forward" else layer.BACKWARD:
         if isinstance(stage, str):
             if stage in layer.sublayers():
-                yield from _steps(layer.sublayers()[stage], direction, (*path, (layer, stage)))
+                yield from _steps(layer.sublayers()[stage], direction, (*path, (layer, stage)), shown)
             continue
         name = stage.name if direction == "forward" else stage.name.removeprefix("d")
         array = (layer.cache if direction == "forward" else layer.grads).get(name)

@@ -30,7 +30,7 @@ class Step:
     >>> step.formula, step.shape, step.direction
     ('softmax(scores)', (3, 3), 'forward')
     >>> step.code
-    'weights = self.softmax(biased, mask=mask)'
+    'weights = self.softmax(adjusted, mask=mask)'
     """
 
     name: str
