@@ -8,9 +8,9 @@
 >>> mha.weights.shape                                           # every head's weights: (N, H, L, S)
 (1, 2, 3, 3)
 """
-import importlib
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from .gradcheck import GradientReport, check_gradients
 from .layers.activations import GELU, ReLU, SiLU
 from .layers.alibi import alibi_bias, alibi_slopes
 from .layers.attention import ScaledDotProductAttention
@@ -41,10 +41,39 @@ from .layers.transformer_decoder_layer import TransformerDecoderLayer
 from .layers.transformer_encoder import TransformerEncoder
 from .layers.transformer_encoder_layer import TransformerEncoderLayer
 from .masks import causal_mask, padding_mask, window_mask
-from .training import SGD, Adam, AdamW, clip_grad_norm, warmup_cosine, warmup_inverse_sqrt
-from .walkthrough import Step, Stepper, Trace, trace, worked_example
+
+if TYPE_CHECKING:       # so that editors know what comes later
+    from .gradcheck import GradientReport, check_gradients
+    from .plots import (
+        plot_cross_attention,
+        plot_film,
+        plot_gradient_check,
+        plot_gradients,
+        plot_heads,
+        plot_lines,
+        plot_masks,
+        plot_mixing,
+        plot_mnemonic,
+        plot_query_key,
+        plot_symmetry,
+        plot_walkthrough,
+    )
+    from .training import SGD, Adam, AdamW, clip_grad_norm, warmup_cosine, warmup_inverse_sqrt
+    from .walkthrough import Step, Stepper, Trace, trace, worked_example
 
 __version__ = "0.1.0"
+
+# The layers are here at once. The other rooms, and what is named here of them, come when they are first asked for.
+_ROOMS = {
+    "course": (),
+    "gradcheck": ("GradientReport", "check_gradients"),
+    "interop": (),
+    "museum": (),
+    "plots": ("plot_cross_attention", "plot_film", "plot_gradient_check", "plot_gradients", "plot_heads", "plot_lines", "plot_masks", "plot_mixing", "plot_mnemonic", "plot_query_key", "plot_symmetry", "plot_walkthrough"),
+    "training": ("SGD", "Adam", "AdamW", "clip_grad_norm", "warmup_cosine", "warmup_inverse_sqrt"),
+    "walkthrough": ("Step", "Stepper", "Trace", "trace", "worked_example"),
+}
+_LATER = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     "GELU",
@@ -92,7 +121,17 @@ __all__ = [
     "clip_grad_norm",
     "interop",
     "padding_mask",
+    "plot_cross_attention",
+    "plot_film",
+    "plot_gradient_check",
+    "plot_gradients",
     "plot_heads",
+    "plot_lines",
+    "plot_masks",
+    "plot_mixing",
+    "plot_mnemonic",
+    "plot_query_key",
+    "plot_symmetry",
     "plot_walkthrough",
     "sinusoidal_positions",
     "trace",
@@ -102,18 +141,14 @@ __all__ = [
     "worked_example",
 ]
 
-# The plots need matplotlib, which is slow to import: they come when they are first asked for.
-_PLOTS = {"plot_heads", "plot_walkthrough"}
-
 
 def __getattr__(name):
-    if name in _PLOTS:
-        from . import plots
-        return getattr(plots, name)
-    if name == "interop":
-        return importlib.import_module(".interop", __name__)
-    raise AttributeError(f"module 'numpy_attention' has no attribute {name!r}")
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
+    if name in _LATER:
+        return getattr(import_module(f".{_LATER[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted(globals() | dict.fromkeys({*_PLOTS, "interop"}))
+    return sorted({*globals(), *_ROOMS, *_LATER})
