@@ -69,7 +69,8 @@ _ROOMS = {
     "gradcheck": ("GradientReport", "check_gradients"),
     "interop": (),
     "museum": (),
-    "plots": ("plot_cross_attention", "plot_film", "plot_gradient_check", "plot_gradients", "plot_heads", "plot_lines", "plot_masks", "plot_mixing", "plot_mnemonic", "plot_query_key", "plot_symmetry", "plot_walkthrough"),
+    "plots": ("plot_cross_attention", "plot_film", "plot_gradient_check", "plot_gradients", "plot_heads", "plot_lines",
+              "plot_masks", "plot_mixing", "plot_mnemonic", "plot_query_key", "plot_symmetry", "plot_walkthrough"),
     "training": ("SGD", "Adam", "AdamW", "clip_grad_norm", "warmup_cosine", "warmup_inverse_sqrt"),
     "walkthrough": ("Step", "Stepper", "Trace", "trace", "worked_example"),
 }
