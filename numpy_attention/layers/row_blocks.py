@@ -7,7 +7,6 @@ same time. The numbers are the same for every block size and every number of thr
 import contextvars
 import functools
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 BLOCK = 1 << 17         # numbers in a block: half a megabyte of float32
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -36,6 +35,7 @@ def at_once(function, jobs, numbers):
 
 @functools.cache
 def _pool():
+    from concurrent.futures import ThreadPoolExecutor       # slow to import, and small layers never need it
     return ThreadPoolExecutor(THREADS, thread_name_prefix="numpy_attention")
 
 
