@@ -35,7 +35,7 @@ def at_once(function, jobs, numbers):
 
 @functools.cache
 def _pool():
-    from concurrent.futures import ThreadPoolExecutor       # slow to import, and small layers never need it
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and small layers never need it
     return ThreadPoolExecutor(THREADS, thread_name_prefix="numpy_attention")
 
 
