@@ -6,6 +6,9 @@
 What is here: toy tasks (tasks/), a small model (model.py, block.py), one training step on one page (step.py), the loop
 around it (loop.py), measurements of heads (measure.py), checkpoints, sweeps over many runs, and the claims that
 textbooks repeat about attention, each as a measurement (claims/). The optimizers are na.SGD, na.Adam and na.AdamW.
+
+Matrices this small are multiplied faster by one thread than by several: set OPENBLAS_NUM_THREADS=1 in the environment
+before Python starts. Sweeps do so for their own processes.
 """
 from importlib import import_module
 

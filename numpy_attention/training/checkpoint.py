@@ -58,7 +58,7 @@ def load_checkpoint(path, run):
     """
     held = _read(Path(path))
     told = held["told"]
-    mine = json.loads(json.dumps(run.settings))
+    mine = json.loads(_json(run.settings))
     if different := [name for name in mine if told["settings"].get(name) != mine[name]]:
         raise CheckpointError(f"{path} is of another run: " + "; ".join(
             f"its {name} is {told['settings'].get(name)!r}, yours is {mine[name]!r}" for name in different))
@@ -74,7 +74,8 @@ def load_checkpoint(path, run):
         raise CheckpointError(f"{path} is of another optimizer: {error}") from None
     for name, p in params.items():
         p[...] = saved[name]
-    run.rng.bit_generator.state = told["rng"]
+    for rng, state in zip(_generators(run), told["rng"], strict=True):
+        rng.bit_generator.state = state
     run.step, run.seconds, run.losses = told["step"], told["seconds"], held["losses"][""].tolist()
     run.history = defaultdict(list, {name: list(values) if values.ndim > 1 else values.tolist()
                                      for name, values in held["history"].items()})
@@ -85,15 +86,29 @@ def load_checkpoint(path, run):
 def _arrays(run):
     """The run as named arrays; the first tells in JSON what is not an array."""
     told = {"format": FORMAT, "settings": run.settings, "step": run.step, "seconds": run.seconds,
-            "rng": run.rng.bit_generator.state,
+            "rng": [rng.bit_generator.state for rng in _generators(run)],
             "snapshots": [(step, list(heads)) for step, heads in run.snapshots.items()]}
-    return {"told": np.array(json.dumps(told)),
+    return {"told": np.array(_json(told)),
             **{f"param {name}": p for name, p in run.model.named_params().items()},
             **{f"optimizer {name}": array for name, array in run.optimizer.state_dict().items()},
             "losses ": np.array(run.losses),
             **{f"history {name}": np.array(values) for name, values in run.history.items()},
             **{f"snapshot {step}.{i}": weights for step, heads in run.snapshots.items()
                for i, weights in enumerate(heads.values())}}
+
+
+def _json(told):
+    """`told` as JSON; NumPy's numbers become Python's, and what is no number or text is told by its name."""
+    return json.dumps(told, default=lambda value: value.item() if isinstance(value, np.generic) else str(value))
+
+
+def _generators(run):
+    """All random generators that the next steps depend on: the run's own, and those of dropout in a model."""
+    def within(layer):
+        own = [layer.rng] if isinstance(getattr(layer, "rng", None), np.random.Generator) else []
+        return [*own, *(rng for inner in layer.sublayers().values() for rng in within(inner))]
+
+    return [run.rng, *within(run.model)]
 
 
 def _read(path):

@@ -19,8 +19,17 @@ def accuracy(model, batch):
     >>> 0 < na.training.accuracy(model, batch) < 0.3            # untrained: about one in ten
     True
     """
-    right = model(*batch.inputs).argmax(axis=-1) == batch.targets
+    right = read(model, batch).argmax(axis=-1) == batch.targets
     return float(right[batch.counts].mean())
+
+
+def read(model, batch):
+    """The model's logits for a batch, without dropout; what it draws when it trains is not touched by measuring it."""
+    training = model.training
+    try:
+        return model.eval()(*batch.inputs)
+    finally:
+        model.train(training)
 
 
 def previous_token_score(weights):
@@ -135,7 +144,7 @@ def head_scores(model, batch):
     >>> {name: values.shape for name, values in scores.items()}
     {'entropy': (2, 1), 'gold mass': (2, 1), 'previous token': (2, 1), 'prefix match': (2, 1)}
     """
-    model(*batch.inputs)
+    read(model, batch)
     return scores_after_forward(model, batch)
 
 

@@ -4,13 +4,14 @@ Whoever holds the same run at the same step gets the same rest of it, to the las
 parameters, the optimizer with its running means, and the random generator that makes the next exercises.
 """
 import functools
+import inspect
 from collections import defaultdict
 
 import numpy as np
 
 from ..layers.cross_entropy import CrossEntropyLoss
 from .lookup import LookupModel
-from .measure import scores_after_forward
+from .measure import read, scores_after_forward
 from .model import ToyModel
 from .optimizers import SGD, Adam, AdamW
 from .step import training_step
@@ -60,7 +61,7 @@ class Run:
     def measure(self):
         """Note loss, accuracy and the measurements of all heads on the held-out exercises."""
         batch = self.held_out
-        logits = self.model(*batch.inputs)
+        logits = read(self.model, batch)
         right = logits.argmax(axis=-1) == batch.targets
         found = {"step": self.step, "loss": float(self.loss(logits, batch.labels)),
                  "accuracy": float(right[batch.counts].mean()), **scores_after_forward(self.model, batch)}
@@ -69,7 +70,7 @@ class Run:
 
     def take_snapshot(self, watch=None):
         """Keep the weights on the fixed exercise: of the watched (layer, head) pairs, all unless given."""
-        self.model(*self.exercise.inputs)
+        read(self.model, self.exercise)
         layers = [attention.weights[0].copy() for attention in self.model.attentions()]
         heads = watch or [(layer, head) for layer, weights in enumerate(layers) for head in range(len(weights))]
         self.snapshots[self.step] = {(layer, head): layers[layer][head] for layer, head in heads}
@@ -116,14 +117,17 @@ def set_up(task, model, *, optimizer, lr, warmup, batch_size, clip, seed, sizes)
     return Run(settings, task, model, make(model, lr=schedule), batch_size, clip, seed)
 
 
-def model_for(task, **sizes):
+def model_for(task, *, rng=None, **sizes):
     """The model that fits a task: ToyModel, or LookupModel where there is a memory."""
+    kind = LookupModel if task.slots else ToyModel
+    known = inspect.getfullargspec(kind).kwonlyargs
+    if unknown := sorted(sizes.keys() - set(known)):
+        own = f"; give a size of the task to task({task.name!r}, {unknown[0]}=)" if unknown[0] in task.settings else ""
+        raise ValueError(f"{kind.__name__} has no size {unknown[0]}; it has: {', '.join(known)}{own}")
     if task.slots:
-        if sizes.pop("layers", 1) != 1:
-            raise ValueError(f"{task.name} is looked up in one step: layers must be 1")
-        return LookupModel(task.vocab, **sizes)
-    return ToyModel(task.vocab, task.length, classes=task.classes, questions=task.questions,
-                    **{"causal": task.causal, **sizes})
+        return LookupModel(task.vocab, rng=rng, **sizes)
+    fixed = {"classes": task.classes, "questions": task.questions, "causal": task.causal}
+    return ToyModel(task.vocab, task.length, rng=rng, **{**fixed, **sizes})
 
 
 def warm_up(step, *, peak, steps):

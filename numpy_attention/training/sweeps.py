@@ -25,7 +25,8 @@ def sweep(settings, executor=None, *, measure=None):
         executor: any concurrent.futures.Executor; processes on this machine unless given.
         measure: function of the settings that does the work, importable where it runs; outcome unless given.
 
-    Returns: a list of what `measure` returned, in the order of the settings.
+    Returns: a list of what `measure` returned, in the order of the settings. New processes read the script that started
+        them, so in a script call it below `if __name__ == "__main__":`.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(2) as threads:

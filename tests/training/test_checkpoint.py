@@ -46,6 +46,25 @@ def test_in_two_halves_is_the_same_as_in_one(tmp_path):
         np.testing.assert_array_equal(resumed.model.named_params()[name], p, err_msg=name)
 
 
+def test_dropout_goes_on_with_the_same_holes(tmp_path):
+    def model():
+        made = ToyModel(10, 8, layers=2, d_hidden=8, rng=0)
+        for i, block in enumerate(made.blocks):
+            block.feed_forward.dropout = na.Dropout(0.3, rng=i)
+        return made
+
+    whole = train("reverse", model(), steps=6, **QUIET)
+    train("reverse", model(), steps=4, save=tmp_path / "run.npz", **QUIET)
+    np.testing.assert_array_equal(train("reverse", model(), steps=6, resume=tmp_path / "run.npz", **QUIET).losses,
+                                  whole.losses)
+
+
+def test_settings_that_json_does_not_know(tmp_path):
+    options = {"dtype": np.float64, "seed": np.int64(3), "d_model": np.int32(8), **QUIET}
+    train("reverse", steps=1, save=tmp_path / "run.npz", **options)
+    assert train("reverse", steps=2, resume=tmp_path / "run.npz", **options).step == 2
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 on this system")
 def test_killed_and_resumed_is_the_same_as_never_killed(tmp_path):
     path = tmp_path / "run.npz"

@@ -117,7 +117,7 @@ def test_impossible_sizes(options, says):
 
 
 def test_a_lookup_has_one_layer_and_pairs_in_its_memory():
-    with pytest.raises(ValueError, match="layers must be 1"):
+    with pytest.raises(ValueError, match="LookupModel has no size layers; it has: heads"):
         model_for(task("recall"), layers=2)
     with pytest.raises(ValueError, match=r"memory must have shape \(N, S, 2\)"):
         LookupModel(5)(IDS, IDS)

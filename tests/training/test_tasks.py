@@ -76,6 +76,7 @@ def test_blocks_have_no_letter_twice_and_vary_in_period():
 def test_text_is_what_python_brings_along():
     zen = task("text")
     assert "Explicit is better than implicit." in "".join(zen.words(zen.ids))
+    assert len(task("text", text="handbook").ids) > 100_000
     own = task("text", text="abcabcabc", L=3)
     batch = own.batch(4, rng=0)
     np.testing.assert_array_equal(batch.inputs[0][:, 1:], batch.targets[:, :-1])
@@ -92,6 +93,7 @@ def test_text_is_what_python_brings_along():
     ("induction", {"V": 5}, r"1 <= shortest <= longest <= 5: a block has no letter twice \(V = 5\)"),
     ("induction", {"L": 8}, r"longest <= 7: .* its repeat must be read \(L = 8\)"),
     ("induction", {"periods": (6, 4)}, "shortest <= longest"),
+    ("induction", {"periods": (4, 5, 6)}, "shortest <= longest"),
     ("recall", {"slots": 20}, "V must be at least 20, a different key for each of 20 slots; got 16"),
     ("facts", {"facts": 9}, "V must be at least 9"),
     ("text", {"text": "short"}, "text must be one of zen, handbook, or a text of more than L = 32 characters"),
@@ -101,7 +103,14 @@ def test_errors_name_what_is_allowed(name, settings, says):
         task(name, **settings)
 
 
+def test_a_single_period_or_offset_needs_no_brackets():
+    assert task("induction", periods=9) == task("induction", periods=(9, 9))
+    assert task("offsets", offsets=3) == task("offsets", offsets=(3,))
+
+
 def test_sizes_that_are_no_whole_numbers_are_refused():
+    with pytest.raises(TypeError, match="by must be a whole number, got 1.5"):
+        task("shift", by=1.5)
     with pytest.raises(TypeError, match="L must be a whole number"):
         task("reverse", L=2.5)
     with pytest.raises(ValueError, match="N must be at least 1"):

@@ -151,7 +151,7 @@ def test_a_bar_with_tqdm(capsys):
     ({"batch_size": 0}, "batch_size must be at least 1"),
     ({"measure_every": 0}, "measure_every must be at least 1"),
     ({"heads": 3}, "d_model = 16 cannot be cut into num_heads = 3"),
-    ({"name": "recall", "layers": 2}, "layers must be 1"),
+    ({"name": "recall", "layers": 2}, "LookupModel has no size layers; it has: heads, d_model, kv_heads"),
 ])
 def test_errors_come_before_the_first_step(options, says):
     with pytest.raises(ValueError, match=says):
@@ -160,5 +160,5 @@ def test_errors_come_before_the_first_step(options, says):
 
 def test_settings_of_a_task_are_given_to_the_task():
     assert quiet(task("shift", L=5)).task.length == 5
-    with pytest.raises(TypeError, match="unexpected keyword argument 'V'"):
+    with pytest.raises(ValueError, match=r"ToyModel has no size V; .*; give a size of the task to task\('reverse', V"):
         quiet(V=3)

@@ -7,8 +7,8 @@ weights are one distribution, and what it gathers is one mixture.
 """
 import numpy as np
 
-from ...layers.layer import size
-from .recipe import Batch, Task, onehot
+from ...layers.layer import size, whole
+from .recipe import Batch, Task, onehot, several
 
 
 class Places(Task):
@@ -75,7 +75,7 @@ class Offsets(Places):
     model, steps = {"layers": 1, "heads": 4, "d_model": 32}, 300
 
     def __init__(self, V=8, L=12, offsets=(1, 2, 3, 4)):
-        V, L, offsets = size("V", V), size("L", L), tuple(offsets)
+        V, L, offsets = size("V", V), size("L", L), several(offsets)
         if not offsets or len(set(offsets)) != len(offsets):
             raise ValueError(f"offsets must be at least one, and all different; got {offsets}")
         super().__init__([ring(L, by, "each offset") for by in offsets], vocab=V, length=L, V=V, L=L, offsets=offsets)
@@ -83,6 +83,6 @@ class Offsets(Places):
 
 def ring(L, by, name):
     """For each of L places, the place `by` steps to its left."""
-    if not 0 <= by < L:
+    if not 0 <= whole(name, by) < L:
         raise ValueError(f"{name} must lie in 0..{L - 1} (L = {L}); got {by}")
     return (np.arange(L) - by) % L

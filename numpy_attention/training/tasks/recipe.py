@@ -97,6 +97,11 @@ def at_least(name, value, least, why):
     return number
 
 
+def several(value):
+    """`value` as a tuple: several numbers as they are, a single one alone."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
 def onehot(places, S):
     """(...) places as (..., S) shares: everything on that one place."""
     return (np.arange(S) == np.asarray(places)[..., None]).astype(np.float64)

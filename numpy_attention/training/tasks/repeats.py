@@ -8,7 +8,7 @@ close it.
 import numpy as np
 
 from ...layers.layer import size
-from .recipe import Batch, Task, shared
+from .recipe import Batch, Task, several, shared
 
 
 class Induction(Task):
@@ -16,7 +16,7 @@ class Induction(Task):
 
     Args:
         V: letters. L: how many are read.
-        periods: the lengths that a block may have, (shortest, longest); no letter stands twice in a block.
+        periods: the lengths that a block may have, (shortest, longest), or the only one; it has no letter twice.
         bos: whether a special first token <s> comes before the blocks; L counts it.
         everywhere: whether to ask at every place, as a language model is asked, also where nobody can know.
 
@@ -36,8 +36,9 @@ class Induction(Task):
     model, steps = {"layers": 2, "heads": 1, "d_model": 32}, 300
 
     def __init__(self, V=16, L=20, periods=(4, 10), bos=False, everywhere=False):
-        V, L, periods = size("V", V), size("L", L), tuple(periods)
+        V, L, periods = size("V", V), size("L", L), several(periods)
         shortest, longest = (size("each period", p) for p in (periods[0], periods[-1]))
+        periods = periods * 2 if len(periods) == 1 else periods
         room = min(V, L - 1 - bool(bos))
         if len(periods) != 2 or not 1 <= shortest <= longest <= room:
             raise ValueError(f"periods must be (shortest, longest) with 1 <= shortest <= longest <= {room}: a block "
