@@ -121,6 +121,7 @@ __all__ = [
     "check_gradients",
     "clip_grad_norm",
     "interop",
+    "museum",
     "padding_mask",
     "plot_cross_attention",
     "plot_film",

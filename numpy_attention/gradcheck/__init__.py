@@ -6,14 +6,14 @@ numeric.py     slopes by central differences and by the complex step; directiona
 conduct.py     what else is expected of a backward
 diagnosis.py   what is wrong, in words; ratios.py, hidden.py, story.py: how it knows
 report.py      what comes out; row.py: one tensor; layout.py, machine.py, picture.py: as text, for machines, a figure
-overview.py    every layer of the package, or yours; race.py, steps.py: measurements
+overview.py    every layer of the package, or yours; race.py, steps.py: measurements; command.py: from the shell
 """
 from .check import check_gradients
 from .report import GradientReport
 
-__all__ = ["GradientReport", "benchmark", "check_all", "check_gradients", "command", "step_curve"]
+__all__ = ["GradientReport", "benchmark", "check_all", "check_gradients", "step_curve"]
 
-_LATER = {"benchmark": "race", "check_all": "overview", "command": "overview", "step_curve": "steps"}
+_LATER = {"benchmark": "race", "check_all": "overview", "step_curve": "steps"}
 
 
 def __getattr__(name):

@@ -14,6 +14,7 @@ from .choose import choose
 from .diagnosis import diagnose
 from .directional import claimed, directions, measured
 from .frozen import FrozenGlobals
+from .near import largest
 from .numeric import central_differences, complex_step
 from .remarks import remarks
 from .report import GradientReport
@@ -119,17 +120,15 @@ def _one_by_one(subject, analytic, weights, chosen, settings, _):
     """A row for each variable, every element nudged by itself."""
     measure = complex_step if chosen.by_complex_step else central_differences
     numeric = {name: measure(subject, variable, weights) for name, variable in subject.variables.items()}
-    largest = max(np.abs(g[np.isfinite(g)]).max(initial=0.0) for g, _ in numeric.values())
-    _set_atol(settings, chosen, largest, weights, subject.out)
+    _set_atol(settings, chosen, largest(*(g for g, _ in numeric.values())), weights, subject.out)
     return [Row(name, v.kind, np.asarray(analytic[name], float), numeric[name][0], settings["atol"], settings["rtol"],
                 numeric[name][1]) for name, v in subject.variables.items()]
 
 
-def _set_atol(settings, chosen, largest, weights, out):
+def _set_atol(settings, chosen, size, weights, out):
     """Unless given, atol is a share of the largest gradient, or of the loss's terms if all gradients are tiny."""
     if settings["atol"] is None:
-        terms = np.abs(weights * out.reshape(-1))
-        settings["atol"] = float(chosen.atol * max(largest, 0.1 * terms[np.isfinite(terms)].max(initial=0.0), 1e-300))
+        settings["atol"] = float(chosen.atol * max(size, 0.1 * largest(weights * out.reshape(-1)), 1e-300))
 
 
 def _all_at_once(subject, analytic, weights, chosen, settings, rng):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .callee import Finding
 from .directional import directions, measured
+from .near import near
 from .numeric import COMPLEX_STEP, central_step, complex_of
 
 MANY = 20_000           # numbers beyond which "auto" nudges them all at once
@@ -86,7 +87,7 @@ def _obstacle_along(subject, name, along, weights):
     exact = float(weights @ out.imag) / COMPLEX_STEP[dtype]
     if out.dtype.kind != "c" and abs(central) > loose * size:
         return f"forward drops the imaginary part of {name}"
-    if not np.allclose(out.real, here, rtol=loose, atol=loose * np.abs(here).max(initial=0), equal_nan=True):
+    if not near(out.real, here, loose):
         return "forward computes something else with complex numbers"
     if abs(exact - central) > loose * (abs(exact) + abs(central) + size):
         return (f"along {name} it gives {exact:.4g} and central differences {central:.4g}: a kink, or abs, a "

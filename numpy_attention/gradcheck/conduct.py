@@ -10,6 +10,7 @@ import numpy as np
 from . import parameters
 from .callee import Finding
 from .interrupt import interrupted
+from .near import largest
 
 
 class Line(NamedTuple):
@@ -104,9 +105,9 @@ def zero(seen):
 def linear(seen):
     """Backward of a sum is the sum of the backwards: the chain rule knows nothing else."""
     other = seen.rng.standard_normal(seen.dout.shape).astype(seen.dout.dtype)
-    first, second = seen.first, _gradients(seen.given, seen.given.trial(), other)
+    first, second = seen.first, _gradients(seen.given, seen.given.trial(), other.copy())
     both = _gradients(seen.given, seen.given.trial(), 2 * seen.dout - other)
-    size = max((np.abs(g).max(initial=0) for g in [*first.values(), *second.values()]), default=0)
+    size = largest(*first.values(), *second.values())
     wrong = [_title(seen.given, where) for where, g in both.items()
              if not _near(g, 2 * first[where] - second[where], 1e4 * np.finfo(seen.dout.dtype).eps * size)]
     text = f"not for {', '.join(wrong)}" if wrong else "backward(2a − b) = 2 backward(a) − backward(b)"

@@ -65,7 +65,7 @@ def wrong_shape(row, evidence):
 def not_a_number(row, _):
     bad = ~np.isfinite(row.analytic)
     if bad.any():
-        return f"backward gives NaN or infinity at {int(bad.sum())} of {bad.size} elements"
+        return f"backward gives NaN or infinity {'everywhere' if bad.all() else 'at some elements'}"
     if not np.isfinite(row.numeric).all():
         return "forward itself gives NaN or infinity when this is nudged"
     return None
@@ -75,7 +75,7 @@ def nothing_or_too_much(row, _):
     if not row.analytic.any():
         return "backward gives 0, but the output does depend on it: a path is missing"
     if np.abs(row.numeric).max() <= row.atol:
-        return "backward gives a gradient, but nudging it changes nothing: does forward read this very array?"
+        return "backward gives a gradient, but the output does not depend on it (or forward reads another copy of it)"
     return None
 
 
@@ -117,6 +117,18 @@ def hidden_cells(row, evidence):
     return only_hidden(row, evidence.subject)
 
 
+def rows_not_zero(row, _):
+    """Softmax and LayerNorm do not feel a shift of a whole row."""
+    if row.numeric.ndim < 1 or row.shape[-1] < 2:
+        return None
+    sums, size = row.numeric.sum(axis=-1), np.abs(row.numeric).sum(axis=-1)
+    if (np.abs(sums) <= 10 * row.atol + 10 * row.rtol * size).all() and not (
+            np.abs(row.analytic.sum(axis=-1)) <= 1e-3 * size).all():
+        return ("each row of the measured gradient sums to 0, since shifting a whole row changes nothing; yours does "
+                "not: the term that takes the mean out is missing")
+    return None
+
+
 def confined(row, _):
     """Only some rows, columns or heads are wrong."""
     wrong = row.excess > 1
@@ -130,7 +142,8 @@ def confined(row, _):
     return f"wrong only at {' and '.join(limits)}" if limits else None
 
 
-PATTERNS = (wrong_shape, not_a_number, nothing_or_too_much, constant_ratio, paths, wrong_order, hidden_cells, confined)
+PATTERNS = (wrong_shape, not_a_number, nothing_or_too_much, constant_ratio, paths, wrong_order, hidden_cells, confined,
+            rows_not_zero)
 
 
 def _near(a, b, row):

@@ -16,6 +16,7 @@ import warnings
 import numpy as np
 
 from .callee import Finding
+from .near import near
 from .stacked import copies, outputs
 
 COMPLEX_STEP = {np.dtype(np.float64): 1e-20, np.dtype(np.float32): 1e-10}     # its square must not matter
@@ -59,8 +60,7 @@ def _be_complex(subject, variable, h):
             here = moved(only=variable.name)
         except Finding:
             here = everywhere.real
-    size = np.abs(everywhere.imag).max(initial=0)
-    if not np.allclose(here.imag, everywhere.imag, rtol=0, atol=1e-6 * size):
+    if not near(here.imag, everywhere.imag, 1e-6):
         subject.use(complex_of(variable.original.dtype))
 
 

@@ -15,8 +15,7 @@ def command(target=None, **options):
     Args: target: "module:factory", see loading.py. options: as for check_gradients.
     Raises: ValueError/TypeError with one sentence if there is nothing that could be checked.
 
-    >>> from numpy_attention import gradcheck
-    >>> text, ok = gradcheck.command("numpy_attention.gradcheck.overview:example")
+    >>> text, ok = command("numpy_attention.gradcheck.overview:example")
     >>> print(text.splitlines()[0])
     Gradient check of Linear: all 23 numbers agree
     """

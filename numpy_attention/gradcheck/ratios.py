@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..layers.dropout import Dropout
 from ..layers.layer import Layer
 
 
@@ -14,7 +15,15 @@ def sizes(subject, trial):
         shapes = {**{name: v.shape for name, v in subject.variables.items() if v.kind == "input"},
                   "out": subject.out.shape}
         found = {f"{name}.shape[{axis}]": n for name, shape in shapes.items() for axis, n in enumerate(shape)}
-    return {symbol: n for symbol, n in found.items() if n > 1}
+    return {symbol: n for symbol, n in found.items() if n > 1} | _dropouts(trial.callee.layer)
+
+
+def _dropouts(layer):
+    """{"1 − p": its value} of a dropout layer inside, whose scale is easily forgotten."""
+    parts = [layer, *layer.sublayers().values()] if isinstance(layer, Layer) else []
+    kept = [1 - part.p for part in parts if isinstance(part, Dropout) and part.p]
+    deeper = [_dropouts(part) for part in parts[1:]]
+    return {"1 − p": kept[0]} if kept else next(filter(None, deeper), {})
 
 
 def _stated(layer):
@@ -26,7 +35,7 @@ def _stated(layer):
         array = layer.cache.get(stage.name, layer.grads.get(stage.name.removeprefix("d")))
         if isinstance(array, np.ndarray):
             for symbol, n in zip(reversed(stage.shape.split()), reversed(array.shape), strict=False):
-                if symbol.isidentifier():
+                if symbol.isidentifier() and "·" not in symbol:
                     found.setdefault(symbol, n)
     return found
 
@@ -38,23 +47,41 @@ def name_of(ratio, symbols):
     if math.isclose(ratio, -1, rel_tol=1e-4):
         return ": the sign is flipped"
     sign = ", and the sign is flipped" if ratio < 0 else ""
-    named = next((text for value, text in _candidates(symbols) if math.isclose(abs(ratio), value, rel_tol=1e-4)), None)
-    return f", which is {named}{sign}" if named else sign
+    for candidates in (_likely(symbols), _less_likely(symbols)):
+        named = [text for value, text in candidates if math.isclose(abs(ratio), value, rel_tol=1e-4)]
+        if named:
+            break
+    return f", which is {'; or '.join(named[:2])}{sign}" if named else sign
 
 
-def _candidates(symbols):
-    """(value, words), likelier ones first."""
-    for symbol, n in symbols.items():
+def _lengths(symbols):
+    """One symbol for each length."""
+    return {symbol: n for symbol, n in symbols.items()
+            if symbol == next(other for other, m in symbols.items() if m == n) and symbol != "1 − p"}
+
+
+def _likely(symbols):
+    """(value, words) of one length, or of dropout."""
+    kept = symbols.get("1 − p")
+    if kept:
+        yield kept, f"1 − p (p = {1 - kept:g}): the scale 1/(1 − p) of dropout is missing"
+        yield 1 / kept, f"1/(1 − p) (p = {1 - kept:g}): the scale of dropout once too often"
+    for symbol, n in _lengths(symbols).items():
         same = " = ".join([symbol, *(other for other, m in symbols.items() if m == n and other != symbol)][:3])
         plain = f" (or a plain factor {n})" if n == 2 else ""
         yield math.sqrt(n), f"√{symbol} ({same} = {n}): the scale 1/√{symbol} is missing"
         yield 1 / math.sqrt(n), f"1/√{symbol} ({same} = {n}): the scale 1/√{symbol} once too often"
         yield 1 / n, f"1/{symbol} ({same} = {n}): a mean where a sum belongs, or the scale twice{plain}"
         yield n, f"{symbol} ({same} = {n}): a sum where a mean belongs, or no scale{plain}"
-    for (a, n), (b, m) in itertools.combinations(symbols.items(), 2):
+
+
+def _less_likely(symbols):
+    """(value, words) of two lengths, or of none."""
+    lengths = _lengths(symbols).items()
+    for (a, n), (b, m) in itertools.combinations(lengths, 2):
         yield 1 / (n * m), f"1/({a} {b}) ({a} = {n}, {b} = {m}): a mean where a sum belongs"
         yield float(n * m), f"{a} {b} ({a} = {n}, {b} = {m}): a sum where a mean belongs"
-    for (a, n), (b, m) in itertools.permutations(symbols.items(), 2):
+    for (a, n), (b, m) in itertools.permutations(lengths, 2):
         yield math.sqrt(n / m), f"√({a} / {b}) ({a} = {n}, {b} = {m}): scaled by the wrong one of two lengths"
     for n in (2, 3, 4):
         yield float(n), f"counted {('twice', 'three times', 'four times')[n - 2]}"

@@ -9,6 +9,7 @@ run alone.
 import numpy as np
 
 from .callee import Finding
+from .near import near
 
 MOST_NUMBERS, MOST_COPIES = 60_000, 100
 
@@ -84,8 +85,5 @@ def _agrees(together, alone):
     if together is None:
         return False
     pairs = [(together[k], out) for k, out in alone.items()]
-    return all(a.dtype == b.dtype and _near(a.real, b.real) and _near(a.imag, b.imag) for a, b in pairs)
-
-
-def _near(a, b):
-    return bool(np.allclose(a, b, rtol=0, atol=1e3 * np.finfo(a.dtype).eps * np.abs(b).max(initial=0), equal_nan=True))
+    return all(a.dtype == b.dtype and near(part(a), part(b), 1e3 * np.finfo(a.dtype).eps)
+               for a, b in pairs for part in (np.real, np.imag))

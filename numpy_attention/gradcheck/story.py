@@ -7,6 +7,9 @@ mistake would make of it?
 import numpy as np
 
 from .callee import Finding
+from .near import near
+
+SAME = 1e-9
 
 
 def story(trial, subject, upstream):
@@ -14,13 +17,14 @@ def story(trial, subject, upstream):
     cache, grads = (getattr(trial.callee.layer, name, None) for name in ("cache", "grads"))
     if isinstance(cache, dict) and isinstance(grads, dict):
         known = {**cache, **{f"d{name}": g for name, g in grads.items() if isinstance(g, np.ndarray)}}
-        return [text for step in (_softmax_step, _value_step, _weights_step) for text in step(known)]
+        steps = [text for step in (_softmax_step, _value_step, _weights_step) for text in step(known)]
+        return steps + _split_steps(trial.callee.layer, known)
     return _plain_softmax(trial, subject, upstream)
 
 
 def _softmax_step(known):
     weights, dweights, dscores = (known.get(name) for name in ("weights", "dweights", "dscores"))
-    if dscores is None or dweights is None or weights is None or not weights.shape == dweights.shape == dscores.shape:
+    if "capped" in known or any(a is None or a.shape != np.shape(dscores) for a in (weights, dweights, dscores)):
         return []
     text = softmax_fault(weights, dweights, dscores)
     return [f"dscores: {text}"] if text else []
@@ -31,9 +35,9 @@ def _value_step(known):
     weights = known.get("weights") if weights is None else weights
     if any(a is None for a in (weights, dheads, dV)) or dheads.ndim != weights.ndim or dV.ndim != weights.ndim:
         return []
-    if _near(dV, _product(weights.mT, dheads)):
+    if near(dV, _product(weights.mT, dheads), SAME):
         return []
-    if _near(dV, _product(weights, dheads)):
+    if near(dV, _product(weights, dheads), SAME):
         return ["dV: weights dheads instead of weightsᵀ dheads: the transpose is missing"]
     return []
 
@@ -49,12 +53,25 @@ def _weights_step(known):
     return ["dK: dscores Q instead of dscoresᵀ Q: the transpose is missing"]
 
 
+def _split_steps(layer, known):
+    """The heads' gradients are sewn together before the projection gets them: with the axes swapped, or without?"""
+    found = []
+    for name, proj in (("dQ", "query_proj"), ("dK", "key_proj"), ("dV", "value_proj")):
+        heads, rows = known.get(name), getattr(getattr(layer, proj, None), "grads", {}).get("out")
+        if heads is None or rows is None or heads.size != rows.size or heads.ndim < 3:
+            continue
+        right, wrong = heads.swapaxes(-3, -2).reshape(rows.shape), heads.reshape(rows.shape)
+        if near(wrong, rows, SAME) and not near(right, rows, SAME):
+            found.append(f"{name}: reshaped straight into rows: swap the axes of heads and tokens first")
+    return found
+
+
 def softmax_fault(weights, dweights, dscores):
     """What is wrong with this gradient of softmax over the last axis, in words; None if nothing is."""
     felt = np.where(weights == 0, 0, dweights)
     row_term = (weights * felt).sum(axis=-1, keepdims=True)
     right = weights * (felt - row_term)
-    if _near(dscores, right):
+    if near(dscores, right, SAME):
         return None
     faults = {
         "only the diagonal of the softmax's Jacobian, weights ∘ (1 − weights) ∘ dweights: shares compete, so the row "
@@ -68,7 +85,7 @@ def softmax_fault(weights, dweights, dscores):
     if weights.ndim > 1:
         over_queries = (weights * felt).sum(axis=-2, keepdims=True)
         faults["the row term is summed over the queries, not over the keys"] = weights * (felt - over_queries)
-    return next((text for text, wrong in faults.items() if _near(dscores, wrong)), None)
+    return next((text for text, wrong in faults.items() if near(dscores, wrong, SAME)), None)
 
 
 def _plain_softmax(trial, subject, upstream):
@@ -92,12 +109,8 @@ def _product(a, b):
         return np.full(1, np.nan)
 
 
-def _near(a, b):
-    return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-7, atol=1e-9 * np.abs(b).max(initial=1e-300)))
-
-
 def _proportional(a, b):
     """Is a a multiple of b?"""
     if a.shape != b.shape or not (b * b).sum() > 0:
         return False
-    return _near(a, b * ((a * b).sum() / (b * b).sum()))
+    return near(a, b * ((a * b).sum() / (b * b).sum()), SAME)

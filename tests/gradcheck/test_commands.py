@@ -8,6 +8,7 @@ import pytest
 
 import numpy_attention as na
 from numpy_attention import gradcheck
+from numpy_attention.gradcheck.overview import command, overview
 from numpy_attention.gradcheck.race import measure
 
 from .test_others_layers import normal
@@ -41,13 +42,13 @@ def own_layer(tmp_path):
 
 
 def test_command_on_a_file(own_layer):
-    text, ok = gradcheck.command(f"{own_layer(2)}:factory")
+    text, ok = command(f"{own_layer(2)}:factory")
     assert ok
     assert "Square: all 3 numbers agree" in text
-    text, ok = gradcheck.command(f"{own_layer(3)}:factory")
+    text, ok = command(f"{own_layer(3)}:factory")
     assert not ok
     assert "1.5 times" in text
-    assert gradcheck.command(f"{own_layer(2)}:options")[1]
+    assert command(f"{own_layer(2)}:options")[1]
 
 
 @pytest.mark.parametrize(("target", "words"), [
@@ -57,12 +58,12 @@ def test_command_on_a_file(own_layer):
 ])
 def test_command_says_what_is_missing(target, words):
     with pytest.raises(ValueError, match=words):
-        gradcheck.command(target)
+        command(target)
 
 
 def test_command_wants_the_inputs_too(own_layer):
     with pytest.raises(ValueError, match="returned Square alone"):
-        gradcheck.command(f"{own_layer(2)}:alone")
+        command(f"{own_layer(2)}:alone")
 
 
 def test_table_of_the_package():
@@ -71,7 +72,7 @@ def test_table_of_the_package():
     for title, report in reports.items():
         assert report.ok, f"{title}\n{report}"
         assert report.largest < 1e-12
-    lines = gradcheck.overview.overview(reports)
+    lines = overview(reports)
     assert "5 layers" in lines[-1]
     assert "all agree" in lines[-1]
 

@@ -1,0 +1,41 @@
+"""All specimens, in the order of the wings; importing the wings fills the collection."""
+import difflib
+
+from . import wing_backward, wing_elsewhere, wing_heads, wing_masks, wing_softmax
+from .rooms import ROOMS
+from .specimen import SPECIMENS
+
+WINGS = [wing.__name__ for wing in (wing_softmax, wing_heads, wing_masks, wing_backward, wing_elsewhere)]
+
+
+def names(room=None):
+    """The specimens' names, of all rooms or of one."""
+    return sorted((name for name, specimen in SPECIMENS.items() if room in (None, specimen.room)),
+                  key=lambda name: WINGS.index(SPECIMENS[name].plant.__module__))
+
+
+def diagnosis(name):
+    """What the gradient check says about a specimen, as a list of sentences; empty if it cannot see it.
+
+    >>> from numpy_attention import museum
+    >>> museum.diagnosis("key-path-forgotten")
+    ['x: the path through key is missing: add its gradient']
+    """
+    from .detectors import diagnosis
+    return diagnosis(card(name).layer(), ROOMS[card(name).room])
+
+
+def card(name):
+    """The Specimen of that name; print it to read its card.
+
+    Raises: KeyError with the nearest names if there is none.
+
+    >>> from numpy_attention import museum
+    >>> museum.card("softmax-diagonal").caught_by
+    'gradient check'
+    """
+    if name not in SPECIMENS:
+        near = difflib.get_close_matches(str(name), SPECIMENS, n=3, cutoff=0.3)
+        raise KeyError(f"there is no specimen {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+                       + " museum.names() lists all")
+    return SPECIMENS[name]
