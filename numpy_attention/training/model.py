@@ -25,12 +25,14 @@ class ToyModel(Layer):
         layers: how many blocks. heads: H in each. d_model: D. kv_heads: key/value heads, H unless given.
         d_k: width of a head's queries and keys, D / H unless given.
         d_hidden: width of a feed-forward layer in each block; None for attention only. norm: LayerNorms, too.
-        causal: whether a place may look at earlier ones and itself only.
+        causal: whether a place may look at earlier ones and itself only; or a function of L that makes another mask.
         positions: "learned", "sinusoidal", "rotary", "alibi" or "none".
         scale: a factor on Q Kᵀ instead of 1/√d_k; 1.0 is no scale. tied: W_Q = W_K.
         rng: seed or np.random.Generator for all parameters. dtype: of the parameters, and so of everything.
 
     Shapes: ids (N, L), logits (N, L, C), or (N, L, K, C) for several questions.
+
+    To try something else, put it in its place: model.blocks[0].attention.attention = na.ScaledDotProductAttention(...).
 
     >>> model = na.training.ToyModel(10, 8, d_model=16, rng=0)
     >>> model([[1, 2, 3]]).shape, sum(p.size for p in model.named_params().values())
@@ -87,7 +89,7 @@ class ToyModel(Layer):
         placed = self.positions(embedded) if self.positions else embedded
         # 2. Each block adds to every token's row.
         L, stream = embedded.shape[-2], placed
-        mask = causal_mask(L) if self.causal else None
+        mask = self.causal(L) if callable(self.causal) else causal_mask(L) if self.causal else None
         bias = position_bias(self.kind, self.heads, L, embedded.dtype)
         for block in self.blocks:
             stream = block(stream, mask=mask, bias=bias)                # (N,L,D)

@@ -69,6 +69,12 @@ def test_a_causal_model_does_not_look_ahead(kind):
     assert (before[:, 3:] != after[:, 3:]).any()
 
 
+def test_another_mask_may_be_handed_in():
+    model = ToyModel(5, 9, causal=lambda L: na.window_mask(L, left=1, right=0), rng=0, **SIZES)
+    model(IDS)
+    assert (model.attentions()[0].weights[:, :, ~na.window_mask(5, left=1, right=0)] == 0).all()
+
+
 @pytest.mark.parametrize("kind", POSITIONS)
 def test_only_a_learned_table_ends(kind):
     model, longer = ToyModel(5, 4, positions=kind, rng=0, **SIZES), IDS

@@ -23,7 +23,7 @@ def many_questions(seed):
         "share of the two places together": at_least(0.75),
         "the larger share less the smaller": at_least(0.05)})
 def unequal_shares(seed):
-    run = learn(Offsets(offsets=(1, 2)), heads=1, steps=600, stop_at=0.99, measure_every=100, seed=seed)
+    run = learn(Offsets(offsets=(1, 2)), heads=1, steps=1000, stop_at=0.99, measure_every=100, seed=seed)
     run.model(*run.held_out.inputs)
     gold, weights = run.held_out.gold > 0, run.model.attentions()[0].weights
     shares = (weights * gold).sum(axis=-1)                                  # (N, K, L)

@@ -1,6 +1,7 @@
 """Order: positions of each kind, what a causal mask tells by itself, and where heads look when nothing matches."""
 import numpy as np
 
+from ...masks import causal_mask
 from ..measure import accuracy
 from ..tasks import Induction
 from .claim import at_least, at_most, claim, learn
@@ -22,6 +23,22 @@ def sink(seed):
     (parked, matched, reached), (idle, _, _) = weights_on_first(True), weights_on_first(False)
     return {"second layer's weight on <s>, nothing matches": parked, "the same, once something matches": matched,
             "asked only where it can know: nothing matches": idle, "accuracy": reached}
+
+
+@claim("A mask that is off by one makes training look better at first, but what is learned is to look at the answer.",
+       {"steps to 85 % with the leak": at_most(50), "steps that the leak saves": at_least(10),
+        "accuracy of the first once nothing leaks": at_most(0.5)})
+def leaking_mask(seed):
+    honest, leaking = (learn("induction", causal=mask, steps=120, stop_at=0.85, measure_every=10, seed=seed)
+                       for mask in (True, one_too_far))
+    leaking.model.causal = True
+    return {"steps to 85 % with the leak": leaking.step, "steps that the leak saves": honest.step - leaking.step,
+            "accuracy of the first once nothing leaks": accuracy(leaking.model, leaking.held_out)}
+
+
+def one_too_far(L):
+    """A causal mask that shows the next token, too; only the last place has none to be shown."""
+    return causal_mask(L, offset=1)
 
 
 @claim("A causal mask carries some order by itself: without any positions most of induction is learned.",
