@@ -26,7 +26,7 @@ class Counting(Task):
     """
 
     name = "counting"
-    model, steps = {"layers": 1, "heads": 1, "d_model": 32, "d_hidden": 64, "positions": "none"}, 500
+    model, steps = {"layers": 1, "heads": 2, "d_model": 32, "d_hidden": 64, "positions": "none"}, 600
 
     def __init__(self, V=5, L=10):
         V, L = size("V", V), size("L", L)

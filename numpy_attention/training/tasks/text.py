@@ -31,7 +31,7 @@ class Text(Task):
     """
 
     name, causal = "text", True
-    model, steps = {"layers": 2, "heads": 4, "d_model": 32, "d_hidden": 64, "norm": True}, 500
+    model, steps = {"layers": 2, "heads": 4, "d_model": 32, "d_hidden": 64, "norm": True}, 200
 
     def __init__(self, text="zen", L=32):
         L = size("L", L)
