@@ -77,7 +77,7 @@ class BlockedAttention(Layer):
         weights = np.zeros((*Q.shape[:-1], K.shape[-2]), log_sum.dtype)
         with np.errstate(all="ignore"):
             for place in np.ndindex(*Q.shape[:-2]):
-                for rows, columns, scores, _ in ScoreBlocks(self, place).blocks():
+                for rows, columns, scores, _ in ScoreBlocks(self, place, weights.dtype).blocks():
                     weights[place][rows, columns] = np.exp(scores - log_sum[place][rows])
         weights.flags.writeable = False
         return weights
@@ -97,8 +97,8 @@ class BlockedAttention(Layer):
         return self.cache["heads"]
 
     def _forward_head(self, place):
-        head = ScoreBlocks(self, place)
         log_sum, heads = self.cache["log_sum"][place], self.cache["heads"][place]
+        head = ScoreBlocks(self, place, heads.dtype)
         highest, total = np.full(log_sum.shape, -np.inf, log_sum.real.dtype), np.zeros_like(log_sum)
         for rows, columns, scores, seen in head.blocks():
             before = highest[rows].copy()
@@ -130,15 +130,18 @@ class BlockedAttention(Layer):
 
     def _backward_heads(self, places):
         for place in places:
-            head = ScoreBlocks(self, place)
+            head = ScoreBlocks(self, place, np.result_type(self.cache["heads"], self.grads["heads"]))
             dQ, dK, dV = self.grads["Q"][place], self.grads["K"][head.shared], self.grads["V"][head.shared]
             dheads, log_sum = self.grads["heads"][place], self.cache["log_sum"][place]
             row_term = (dheads * self.cache["heads"][place]).sum(axis=-1, keepdims=True)
             for rows, columns, scores, seen in head.blocks():
                 weights = np.exp(np.subtract(scores, log_sum[rows], out=scores), out=scores)
                 dV[columns] += head.drop(weights, rows, columns).T @ dheads[rows]
-                dweights = head.drop(dheads[rows] @ head.V[columns].T, rows, columns)
-                dscores = weights * (np.where(True if seen is None else seen, dweights, 0) - row_term[rows])
+                dweights = np.matmul(dheads[rows], head.V[columns].T, out=head.table("dweights", rows, columns))
+                dweights = head.drop(dweights, rows, columns)
+                if seen is not None:
+                    dweights[~seen] = 0
+                dscores = np.multiply(np.subtract(dweights, row_term[rows], out=dweights), weights, out=dweights)
                 if "bias" in self.grads:
                     head.add_up(self.grads["bias"], dscores, rows, columns)
                 dQ[rows] += gather(dscores, head.K[columns], seen) * head.scale

@@ -8,6 +8,8 @@ import contextvars
 import functools
 import os
 
+from .blas import one_thread_each
+
 BLOCK = 1 << 17         # numbers in a block: half a megabyte of float32
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -24,13 +26,15 @@ def by_rows(function, *arrays):
 
 def at_once(function, jobs, numbers):
     """function(*job) for every job, on as many threads as there are processors; few numbers are not worth a thread."""
-    if THREADS == 1 or len(jobs) == 1 or numbers <= BLOCK:
-        for job in jobs:
-            function(*job)
-        return
-    contexts = [contextvars.copy_context() for _ in jobs]       # a thread of its own would print NumPy's warnings
-    for _ in _pool().map(lambda context, job: context.run(function, *job), contexts, jobs):
-        pass
+    if THREADS > 1 and len(jobs) > 1 and numbers > BLOCK:
+        with one_thread_each() as arranged:
+            if arranged:
+                contexts = [contextvars.copy_context() for _ in jobs]   # else a thread would print NumPy's warnings
+                for _ in _pool().map(lambda context, job: context.run(function, *job), contexts, jobs):
+                    pass
+                return
+    for job in jobs:
+        function(*job)
 
 
 @functools.cache

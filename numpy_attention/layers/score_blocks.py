@@ -14,10 +14,10 @@ from .repeat_heads import group_size
 class ScoreBlocks:
     """One head of one sequence: its rows of Q, K and V, and its scores, block by block."""
 
-    def __init__(self, layer, place):
+    def __init__(self, layer, place, dtype):
         self.Q, K, V, mask, bias, seed = map(layer.cache.get, ("Q", "K", "V", "mask", "bias", "seed"))
         self.shape = shape = (*self.Q.shape[:-1], K.shape[-2])
-        self.layer, self.place, self.seed = layer, place, seed
+        self.layer, self.place, self.seed, self.dtype, self.tables = layer, place, seed, dtype, {}
         self.shared = (*place[:-1], place[-1] // group_size(self.Q, K)) if place else place
         self.Q, self.K, self.V = self.Q[place], K[self.shared], V[self.shared]
         self.mask = None if mask is None else np.broadcast_to(mask, shape)[place]
@@ -32,12 +32,19 @@ class ScoreBlocks:
                 seen = self._seen(rows, columns)
                 if seen is not None and not seen.any():
                     continue
-                scores = queries @ self.K[columns].T
+                scores = np.matmul(queries, self.K[columns].T, out=self.table("scores", rows, columns))
                 if self.bias is not None:
-                    scores = scores + self.bias[rows, columns]
+                    scores += self.bias[rows, columns]
                 if seen is not None:
                     scores[~seen] = -np.inf
                 yield rows, columns, scores, seen
+
+    def table(self, name, rows, columns):
+        """Room for a block's numbers, the same memory for every block: fresh memory costs more than the numbers."""
+        if name not in self.tables:
+            self.tables[name] = np.empty((min(self.layer.query_block, len(self.Q)),
+                                          min(self.layer.key_block, len(self.K))), self.dtype)
+        return self.tables[name][:rows.stop - rows.start, :columns.stop - columns.start]
 
     def _seen(self, rows, columns):
         seen = None if self.mask is None else self.mask[rows, columns]
