@@ -120,28 +120,13 @@ course.check("causality-probe", is_causal)
 # %% tags=["varies", "experiment"]
 guess = None
 
-from numpy_attention.training import model as model_file
-
-
-class EveryPlace(na.training.TASKS["induction"]):
-    """Induction, asked at every place: also where nobody can know."""
-
-    def make(self, N, rng):
-        batch = super().make(N, rng)
-        return batch._replace(counts=np.ones_like(batch.counts))
-
-
 def train(task, steps=100, **options):
     return na.training.train(task, steps=steps, progress=False, **options)
 
 
-honest = train(EveryPlace())
-right_mask = model_file.causal_mask
-try:
-    model_file.causal_mask = lambda L: na.causal_mask(L, offset=1)      # 种下错误 the bug is planted
-    leaky = train(EveryPlace())
-finally:
-    model_file.causal_mask = right_mask
+every_place = na.training.task("induction", everywhere=True)        # 连猜不到的位置也考 asked also where nobody can know
+honest = train(every_place)
+leaky = train(every_place, causal=lambda L: na.causal_mask(L, offset=1))
 
 known = float(honest.task.batch(2000, rng=1).gold.any(axis=(1, 3)).mean())
 print(f"honest {honest.accuracy:.2f}   leaky {leaky.accuracy:.2f}   can be known 能猜到的比例 {known:.2f}")
@@ -209,7 +194,7 @@ assert reached["none"][0] > 0.4                 # far above 1/16: the causal mas
 # (the second):
 
 # %% tags=["varies", "experiment"]
-sink = train(EveryPlace(bos=True), steps=500, heads=2)
+sink = train(na.training.task("induction", bos=True, everywhere=True), steps=400, heads=2)
 sink.model(*sink.held_out.inputs)
 on_bos = sink.model.attentions()[1].weights[..., 0]                 # (N, H, L): how much goes to <s>
 match = sink.held_out.gold.any(axis=(1, 3))                         # (N, L): is there something to find?

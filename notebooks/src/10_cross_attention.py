@@ -1,0 +1,208 @@
+# %% [markdown]
+# # 10 · 交叉注意力：软字典 · Cross-attention as a soft dictionary
+#
+# **目标**：把注意力看成一本可以求导的字典，写出它的反向，并发现「键和值放在一起」有多重要。
+#
+# **Goal**: see attention as a dictionary that can be differentiated, write its backward pass, and find out how much it matters that key and value come
+# together.
+#
+# *约 30 分钟 · about 30 minutes; runs in 20 s*
+#
+# 这一课的数字：一本小字典，6 个格子，每格一个键（字母）和一个值（字母）。
+#
+# The numbers of this lesson: a small dictionary of 6 slots, each with a key and a value (both letters).
+
+# %%
+import numpy as np
+import numpy_attention as na
+from numpy_attention import course
+from numpy_attention.plots import plot_cross_attention
+
+np.set_printoptions(precision=2, suppress=True)
+task = na.training.task("recall")
+asked, memory = task.batch(1, rng=0).inputs
+print("字典 dictionary:", {task.word(k): task.word(v) for k, v in memory[0]})
+print("要查 asked:     ", task.words(asked[0]))
+
+# %% [markdown]
+# ## 从字典到软字典 · From a dictionary to a soft one
+#
+# Python 的字典要求键**完全相等**，取回**一个**值。注意力给每个键打分，取回**按份额混合**的值：所以查询可以模糊，结果可以求导。
+#
+# A Python dictionary wants an **equal** key and returns **one** value. Attention scores every key and returns a **mixture**: so a query may be vague,
+# and the answer can be differentiated.
+
+# %%
+keys = np.eye(3)                                        # 红 red, 绿 green, 蓝 blue
+values = np.array([[10.], [20.], [30.]])
+attention = na.ScaledDotProductAttention()
+for name, query in (("红 red", [1, 0, 0]), ("红绿之间 between red and green", [0.5, 0.5, 0])):
+    for sharpness in (1, 20):
+        found = attention(sharpness * np.array([query]), keys, values)
+        print(f"{name:32} × {sharpness:2}: weights {attention.weights[0]}, value {found[0, 0]:.1f}")
+
+# %% [markdown]
+# 查询乘得越大，越像真正的字典。
+#
+# The larger the query, the more it behaves like a real dictionary.
+#
+# ## 交叉注意力 · Cross-attention
+#
+# 自注意力里 Q、K、V 来自同一个序列。**交叉注意力**：查询来自一边 (L 个)，键和值来自另一边 (S 个)。权重是 L × S 的长方形。翻译时，
+# 译文查原文；这里，问题查字典。
+#
+# In self-attention Q, K and V come from the same sequence. In **cross-attention** the queries come from one side (L of them), keys and values from the
+# other (S). The weights are a rectangle, L × S. In translation the target asks the source; here the question asks the dictionary.
+#
+# 先猜：一个头，要训练多少步才能查得准（99%）？
+#
+# Predict: with one head, how many steps of training until it looks things up correctly (99 %)?
+
+# %% tags=["varies", "experiment"]
+guess = None
+
+run = na.training.train(task, steps=150, stop_at=0.99, measure_every=10, progress=False)
+course.predict("steps", guess, run.step)
+
+# %% [markdown]
+# ## 一张图 · The picture
+#
+# 行是问题，列是格子（键→值），框是正确的格子。
+#
+# Rows are questions, columns are slots (key→value), and the frame is the right slot.
+
+# %% tags=["varies", "experiment"]
+exercise = run.exercise
+run.model(*exercise.inputs)
+asked, memory = exercise.inputs
+plot_cross_attention(run.model.attentions()[0].weights, [f"{w}?" for w in task.words(asked[0])], task.words(memory[0, :, 0]),
+                     value_tokens=task.words(memory[0, :, 1]), gold=exercise.gold[0, 0].argmax(axis=-1), lang="both")
+
+# %% tags=["experiment"]
+run.model(*run.held_out.inputs)
+mass = na.training.gold_mass(run.model.attentions()[0].weights, run.held_out.gold)
+assert run.accuracy >= 0.99
+assert mass.max() > 0.7
+
+# %% [markdown]
+# ### 练习 · Exercise
+#
+# 写出交叉注意力的**反向**。dQ 流向提问的一边，dK 和 dV 流向 memory。memory 一身二职（键和值），所以两条路的梯度**相加**。
+#
+# Write the **backward** pass of cross-attention. dQ flows to the side that asks, dK and dV to the memory. The memory plays two roles, so its two
+# gradients **add up**.
+#
+# | | shape |
+# |---|---|
+# | `query`, `memory` | (L, D), (S, D) |
+# | `W_Q`, `W_K`, `W_V` | (D, d_k), (D, d_k), (D, d_v) |
+# | `dheads` | (L, d_v) |
+
+# %% tags=["exercise"]
+def cross_backward(query, memory, W_Q, W_K, W_V, dheads):
+    """-> dquery (L, D), dmemory (S, D)"""
+    dquery = ...
+    dmemory = ...
+    return dquery, dmemory
+
+
+course.check("cross-backward", cross_backward)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>答案 · Solution</summary>
+#
+# ```python
+# def cross_backward(query, memory, W_Q, W_K, W_V, dheads):
+#     Q, K, V = query @ W_Q, memory @ W_K, memory @ W_V
+#     scale = 1 / np.sqrt(Q.shape[-1])
+#     weights = na.Softmax()(Q @ K.T * scale)
+#     dV = weights.T @ dheads
+#     dweights = dheads @ V.T
+#     dscores = weights * (dweights - (weights * dweights).sum(axis=-1, keepdims=True))
+#     dQ = dscores @ K * scale
+#     dK = dscores.T @ Q * scale
+#     dquery = dQ @ W_Q.T
+#     dmemory = dK @ W_K.T + dV @ W_V.T
+#     return dquery, dmemory
+# ```
+#
+# </details>
+
+# %% [markdown]
+# 程序包里的一层也是这样：`mha(query, memory)` 的 `backward` 返回两个梯度。
+#
+# So does the package's layer: the `backward` of `mha(query, memory)` returns two gradients.
+
+# %%
+rng = np.random.default_rng(0)
+mha = na.MultiHeadAttention(8, 2, rng=0)
+query, rows = rng.standard_normal((1, 4, 8)), rng.standard_normal((1, 5, 8))
+out = mha(query, rows)
+dquery, dmemory = mha.backward(rng.standard_normal(out.shape))
+print(dquery.shape, dmemory.shape, "dmemory = dkey + dvalue:", np.allclose(dmemory, mha.grads["key"] + mha.grads["value"]))
+
+# %% [markdown]
+# ## 意外：把字典摊平 · A surprise: lay the dictionary flat
+#
+# 同样的内容，不放在格子里，而是排成一串：键 值 键 值 … 最后问一个键。先猜：**一层**自注意力还学得会吗？两层呢？
+#
+# The same facts, not in slots, but in one stream: key value key value …, and at the end one key is asked. Predict: can **one** layer of self-attention
+# learn it? Can two?
+
+# %% tags=["varies", "experiment"]
+guess_one = None
+guess_two = None
+
+facts = na.training.task("facts")
+print("stream:", *facts.words(facts.batch(1, rng=0).inputs[0][0]))
+one = na.training.train(facts, layers=1, steps=400, progress=False)
+two = na.training.train(facts, layers=2, steps=400, stop_at=0.99, progress=False)
+print(course.predict("一层 one layer", guess_one, one.accuracy))
+print(course.predict("两层 two layers", guess_two, two.accuracy))
+
+# %% tags=["experiment"]
+assert one.accuracy < 0.7
+assert two.accuracy > 0.95
+
+# %% [markdown]
+# 摊平以后，键和值在**不同的位置**：找到了键，值却在隔壁。要先有一层把它们绑在一起（值的位置写上「我的键是谁」），第二层才能查。
+# 这就是第 09 课的归纳头。
+#
+# In the stream, key and value lie in **different places**: you find the key, but the value is next door. One layer has to bind them first (write "my key
+# is …" into the value's place), and only then a second can look it up. It is the induction head of lesson 09.
+
+# %% [markdown]
+# ## 一个头能记多少？ · How much does one head hold?
+#
+# 12 个格子，32 个不同的键。宽度 D 要多大，才能把它们分开？
+#
+# 12 slots, 32 different keys. How wide must D be to tell them apart?
+
+# %% tags=["varies", "experiment"]
+guess = None
+
+widths = (2, 4, 6, 8, 16)
+large = na.training.task("recall", slots=12, V=32)
+reached = [na.training.train(large, d_model=d, steps=250, stop_at=0.99, progress=False).accuracy for d in widths]
+print(course.predict("最小的 D smallest D with 90 %", guess, next(d for d, a in zip(widths, reached) if a > 0.9)))
+course.curves(widths, {"accuracy 正确率": reached}, xlabel="D", ylabel="accuracy", limits=(0, 1.05), title="12 个格子，32 个键 · 12 slots, 32 keys",
+              alt="Accuracy over the width D: " + ", ".join(f"D = {d}: {a:.2f}" for d, a in zip(widths, reached)))
+
+# %% tags=["experiment"]
+assert reached[0] < 0.4 and reached[-1] > 0.95
+
+# %% [markdown]
+# 32 个键不需要 32 维：几维空间里就能放下许多方向，只要彼此分得开。
+#
+# 32 keys do not need 32 dimensions: a few dimensions hold many directions, as long as they can be told apart.
+
+# %% [markdown]
+# ## 面试怎么说 · What to say in an interview
+#
+# 1. 交叉注意力：Q 来自解码器，K 和 V 来自编码器；权重是 L × S，两边长度可以不同。
+# 2. 它是一本软字典：打分、归一化、加权取值，处处可导；反向时 dK、dV 都流向 memory，所以要相加。
+# 3. 键和值在同一个格子里，一层就够；排成一串，就要两层，因为得先把键绑到值的位置上。
+#
+# 1. In cross-attention Q comes from the decoder, K and V from the encoder; the weights are L × S, and both lengths are free.
+# 2. It is a soft dictionary: score, normalise, mix, all differentiable. On the way back dK and dV both flow to the memory, so they add up.
+# 3. With key and value in one slot a single layer is enough; in one stream it takes two, since keys have to be bound to their values' places first.
