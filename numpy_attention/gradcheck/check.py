@@ -75,7 +75,7 @@ def _fill(report, make_subject, upstream, method, rng, atol, rtol, dtype, rules)
     report.lines = conduct.lines(given, rng.standard_normal(given.out.shape).astype(kind), rng, rules)
     if not report.lines[0].ok:
         raise Finding("not repeatable, so nothing could be compared")
-    subject = given if dtype is None else make_subject(np.dtype(dtype))
+    subject = given if dtype is None or given.is_all(np.dtype(dtype)) else make_subject(np.dtype(dtype))
     upstream, how = _upstream(subject, upstream, rng)
     weights = upstream.astype(float).reshape(-1)
     chosen = choose(subject, method, weights, rng)

@@ -42,6 +42,13 @@ class Subject:
         self.converted.add(str(array.dtype))
         return array.astype(self.dtype)
 
+    def is_all(self, dtype):
+        """Is every float array that goes in of this precision already?"""
+        arrays = [*self.arguments, *self.keywords.values(),
+                  *(parameters.follow(self.pristine.layer, p.path)
+                    for p in self.returned.arrays if _is_parameter(p))]
+        return all(a.dtype == dtype for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind == "f")
+
     def _first_run(self):
         """See what comes out, which gradients come back, and so what the variables are."""
         trial = self.trial()

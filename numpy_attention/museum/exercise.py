@@ -35,15 +35,15 @@ class Grade(NamedTuple):
 def exercise(name):
     """A layer with that bug in it; nothing about it says what is wrong.
 
-    Most are a MultiHeadAttention(12, 4); museum.card(name).room says which layer else. `museum.card(name)` is the
+    Most are a MultiHeadAttention(8, 4); museum.card(name).room says which layer else. `museum.card(name)` is the
     solution.
 
     Raises: KeyError with the nearest names for an unknown one.
 
     >>> from numpy_attention import museum
     >>> layer = museum.exercise("causal-off-by-one")
-    >>> type(layer).__name__, layer(np.ones((1, 3, 12))).shape
-    ('MultiHeadAttention', (1, 3, 12))
+    >>> type(layer).__name__, layer(np.ones((1, 3, 8))).shape
+    ('MultiHeadAttention', (1, 3, 8))
     """
     return card(name).layer()
 
@@ -53,14 +53,14 @@ def grade(test_function, room="attention"):
 
     Args:
         test_function: takes a fresh layer; complains by raising, an assert for instance, or by returning False.
-        room: "attention" (a MultiHeadAttention(12, 4)), "grouped", "dropout", "embedding", "norm" or "block".
+        room: "attention" (a MultiHeadAttention(8, 4)), "grouped", "dropout", "embedding", "norm" or "block".
 
     Returns: Grade; print it.
     Raises: ValueError for an unknown room, TypeError for what cannot be called.
 
     >>> from numpy_attention import museum
     >>> def rows_sum_to_one(mha):
-    ...     mha(np.ones((2, 3, 12)), mask=na.causal_mask(3))
+    ...     mha(np.ones((2, 3, 8)), mask=na.causal_mask(3))
     ...     assert np.allclose(mha.weights.sum(axis=-1), 1)
     >>> result = museum.grade(rows_sum_to_one)
     >>> "mask-after-softmax" in result.kills, result.false_alarms

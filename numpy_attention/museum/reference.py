@@ -1,4 +1,4 @@
-"""Golden numbers: what each layer should give, worked out separately, from the formula and one number at a time.
+"""Golden numbers: what each layer should give, worked out separately, from the formula and one dot product at a time.
 
 Slow on purpose: no reshape, no transpose, no broadcasting, nothing that could share a mistake with the layers.
 """
@@ -20,12 +20,11 @@ def attention(mha, x, memory=None, mask=None):
     for n, h, i in np.ndindex(N, H, L):
         kv = h // (H // H_kv)                                       # neighbours share a key/value head
         seen = [j for j in range(S) if mask is None or mask[n, h, i, j]]
-        scores = [sum(Q[n, i, h * d_k + c] * K[n, j, kv * d_k + c] for c in range(d_k)) / math.sqrt(d_k) for j in seen]
-        shares = _shares(scores)
+        mine, its, values = (slice(k * d, k * d + d) for k, d in ((h, d_k), (kv, d_k), (kv, d_v)))
+        shares = _shares([Q[n, i, mine] @ K[n, j, its] / math.sqrt(d_k) for j in seen])
         for j, share in zip(seen, shares, strict=True):
             weights[n, h, i, j] = share
-            for c in range(d_v):
-                concat[n, i, h * d_v + c] += share * V[n, j, kv * d_v + c]
+            concat[n, i, h * d_v:h * d_v + d_v] += share * V[n, j, values]
     return _project(concat, p["output_proj.W"], p["output_proj.b"]), weights
 
 
@@ -40,7 +39,7 @@ def _project(rows, W, b):
     out = np.zeros((*rows.shape[:-1], len(b)))
     for place in np.ndindex(*out.shape[:-1]):
         for c in range(len(b)):
-            out[(*place, c)] = sum(rows[(*place, k)] * W[k, c] for k in range(len(W))) + b[c]
+            out[(*place, c)] = rows[place] @ W[:, c] + b[c]
     return out
 
 

@@ -14,7 +14,7 @@ from ..layers.transformer_encoder_layer import TransformerEncoderLayer
 from ..masks import causal_mask
 from . import reference
 
-N, H, L, S, D = 2, 4, 5, 7, 12                # so d_k = 3
+N, H, L, S, D = 3, 4, 5, 7, 8                 # so d_k = 2
 
 
 class Room(NamedTuple):
@@ -63,7 +63,7 @@ def _masks():
 
 CAUSAL, PADDED = _masks()
 X, MEMORY = normal(N, L, D), normal(N, S, D)
-WIDE = X * np.array([1.0, 1e-3])[:, None, None] * 60            # rows of very different size
+WIDE = X * np.array([1.0, 1.0, 1e-3])[:, None, None] * 60            # rows of very different size
 
 
 def _attention_expected(mha, inputs, options):

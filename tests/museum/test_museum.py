@@ -105,7 +105,7 @@ def test_unknown_specimens_are_answered_with_their_neighbours():
 
 
 def test_grade_counts_kills_and_false_alarms():
-    x = np.random.default_rng(0).standard_normal((2, 5, 12))
+    x = np.random.default_rng(0).standard_normal((2, 5, 8))
 
     def leaks(mha):
         changed = x.copy()
