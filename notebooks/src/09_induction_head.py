@@ -12,7 +12,6 @@
 # The task of this lesson: a block of random letters repeats itself, **with another period each time** (4 to 10). Only what can be foretold is asked.
 
 # %%
-import numpy as np
 import numpy_attention as na
 from numpy_attention import course
 

@@ -31,7 +31,7 @@ class Learner:
     def __init__(self, function, arguments="", seconds=SECONDS):
         self.function, self.arguments, self.seconds = function, arguments, seconds
         self.name = getattr(function, "__name__", "your function")
-        self.printed = ""
+        self.printed, self.late = "", None
 
     def __call__(self, *inputs):
         """The function's answer for copies of `inputs`.
@@ -45,9 +45,10 @@ class Learner:
         outcome = run(lambda: self.function(*given), self.seconds)
         self.printed += outcome.pop("printed")
         if "late" in outcome:
-            raise Trouble(f"{self.seconds:g} 秒后还没有返回结果，已停止。", f"{self.name} was still running after "
-                          f"{self.seconds:g} s and was stopped.",
-                          Words("有没有一个循环永远不结束？", "Is there a loop that never ends?"))
+            self.late = Trouble(f"{self.seconds:g} 秒后还没有返回结果，已停止。",
+                                f"{self.name} was still running after {self.seconds:g} s and was stopped.",
+                                Words("有没有一个循环永远不结束？", "Is there a loop that never ends?"))
+            raise self.late
         if "error" in outcome:
             raise self._raised(outcome["error"], inputs)
         for position, (before, after) in enumerate(zip(inputs, given, strict=True)):

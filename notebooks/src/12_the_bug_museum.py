@@ -1,0 +1,182 @@
+# %% [markdown]
+# # 12 · 捉虫博物馆 · The bug museum
+#
+# **目标**：设计「因为对的理由而失败」的测试，知道哪一种检查看得见哪一种错误。
+#
+# **Goal**: design tests that fail for the right reason, and know which check can see which kind of bug.
+#
+# *约 40 分钟 · about 40 minutes; runs in 20 s*
+#
+# 博物馆里的每一个错误都是真的：有人在真实的项目里写过。它们被小心地种进一个正确的多头注意力里。
+#
+# Every bug of the museum is real: somebody wrote it in a real project. Here each is planted in a multi-head attention that is otherwise right.
+
+# %%
+import numpy as np
+import numpy_attention as na
+from numpy_attention import course, museum
+
+names = museum.names("attention")
+print(len(names), "specimens 标本:", ", ".join(names[:6]), "…")
+
+# %% [markdown]
+# ## 一张卡片 · A card
+
+# %%
+print(museum.card("merge-without-transpose"))
+
+# %% [markdown]
+# ## 意外：训练也发现不了 · A surprise: training does not notice
+#
+# 种下错误，然后训练「倒序」任务。这里挑 12 个与掩码无关的错误，其中 7 个错在反向，5 个错在前向。先猜：有几个还能学到 99%？
+#
+# Plant a bug, then train on reversal. Here are 12 bugs that have nothing to do with masks, 7 in backward, 5 in forward. Predict: how many still reach 99 %?
+
+# %% tags=["varies", "experiment"]
+guess = None
+
+task = na.training.task("reverse")
+
+
+def train_with(bug):
+    model = na.training.ToyModel(task.vocab, task.length, heads=4, d_model=32, rng=0)
+    for attention in model.attentions():
+        museum.card(bug).plant(attention)
+    return na.training.train(task, model, steps=200, stop_at=0.99, progress=False)
+
+
+backward_bugs = ["softmax-diagonal", "softmax-no-row-term", "scale-missing-backward", "values-untransposed", "keys-untransposed",
+                 "key-path-forgotten", "no-gradient-through-weights"]
+forward_bugs = ["scale-by-model-width", "split-without-transpose", "merge-without-transpose", "softmax-over-queries", "keys-and-values-swapped"]
+accuracy = {bug: train_with(bug).accuracy for bug in backward_bugs + forward_bugs}
+for bug, reached in accuracy.items():
+    print(f"{bug:28} {reached:.2f}  {'survives 活下来了' if reached >= 0.99 else 'noticed 被发现了'}")
+
+survivors = sum(reached >= 0.99 for reached in accuracy.values())
+course.predict("还能学到 99% 的 still reach 99 %", guess, survivors)
+
+# %% tags=["experiment"]
+assert survivors >= 9
+
+# %% [markdown]
+# **损失在下降，不等于代码是对的。** 网络会绕着错误学：方向大致对的梯度就够用了，切错了的头也能重新适应。任务越容易，越藏得住错误。
+#
+# **A falling loss does not mean the code is right.** Networks learn around bugs: a gradient that points roughly downhill is enough, and wrongly cut heads are
+# adapted to. The easier the task, the better a bug can hide.
+
+# %% [markdown]
+# ## 一张图 · The picture
+#
+# 五种检查，谁看得见什么？实心是抓到了。
+#
+# - **标准数字**：输出和另外算好的数比；
+# - **行和**：权重每行加起来是 1；
+# - **因果探针**（第 08 课）；
+# - **打乱词元**：输出应该跟着打乱；
+# - **梯度检验**（第 03 课）。
+#
+# Five checks: which sees what? Filled means caught. Golden numbers: the output against numbers worked out elsewhere. Row sums. The causality probe of lesson 08.
+# Permuting the tokens. The gradient check of lesson 03.
+#
+# 先猜：哪一种检查能抓到全部错误？
+#
+# Predict: which of the checks catches all bugs?
+
+# %%
+guess = None
+
+matrix = museum.matrix(names)
+caught = {d: sum(bool(matrix.caught(name, d)) for name in names) for d in matrix.detectors}
+print(caught, "of", len(names))
+course.predict("抓到全部的 catches all", guess, [d for d, n in caught.items() if n == len(names)] or "none 没有")
+
+# %%
+matrix.plot(lang="both")
+
+# %% [markdown]
+# 没有一列是满的，也没有一行是空的。**标准数字**看不见反向；**梯度检验**看不见前向：它只问「反向配不配这个前向」，前向算错了，只要反向跟着错，它就满意。
+# 两样都要有。
+#
+# No column is full, and no row is empty. **Golden numbers** cannot see backward. The **gradient check** cannot see forward: it asks whether backward belongs to
+# this forward, and is content with the right gradient of the wrong function. One needs both.
+
+# %%
+assert max(caught.values()) < len(names)
+assert matrix.survivors() == []
+
+# %% [markdown]
+# 梯度检验有时还能说出病名：
+#
+# Sometimes the gradient check even names the disease:
+
+# %%
+for bug in ("key-path-forgotten", "scale-missing-backward"):
+    print(f"{bug}:", *museum.diagnosis(bug), sep="\n    ")
+
+# %% [markdown]
+# ### 练习 · Exercise
+#
+# 写**一个测试**（不是修复）：函数接受一个 `MultiHeadAttention`，发现不对就 `assert` 失败或返回 `False`。它会在许多层上运行：对正确的层不许抱怨，
+# 下面这几类错误都要抓到：前向的、掩码的、反向的。
+#
+# Write **one test**, not a repair: a function that takes a `MultiHeadAttention` and fails an `assert`, or returns `False`, if something is wrong. It meets many
+# layers: it must not complain about right ones, and it should kill bugs of forward, of masks, and of backward.
+#
+# 提示 · Hints: `mha.query_proj.params["W"]`, `["b"]`, `key_proj`, `value_proj`, `output_proj`; `mha.split.num_heads`; `na.causal_mask`; `na.check_gradients(…).ok`.
+
+# %% tags=["exercise"]
+def my_test(mha):
+    D = len(mha.query_proj.params["W"])
+    x = np.random.default_rng(0).standard_normal((2, 5, D))
+    return ...
+
+
+course.check("kill-the-bugs", my_test)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>答案 · Solution</summary>
+#
+# ```python
+# def forward_by_hand(mha, x, mask=None):
+#     Q, K, V = (x @ p.params["W"] + p.params["b"] for p in (mha.query_proj, mha.key_proj, mha.value_proj))
+#     H = mha.split.num_heads
+#     d = Q.shape[-1] // H
+#     heads = []
+#     for h in range(H):
+#         part = slice(h * d, (h + 1) * d)
+#         scores = Q[..., part] @ K[..., part].swapaxes(-1, -2) / np.sqrt(d)
+#         if mask is not None:
+#             scores = np.where(mask, scores, -np.inf)
+#         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+#         heads.append(shares / shares.sum(axis=-1, keepdims=True) @ V[..., part])
+#     return np.concatenate(heads, axis=-1) @ mha.output_proj.params["W"] + mha.output_proj.params["b"]
+#
+#
+# def my_test(mha):
+#     D = len(mha.query_proj.params["W"])
+#     x = np.random.default_rng(0).standard_normal((2, 5, D))
+#     mask = na.causal_mask(5)
+#     assert np.allclose(mha(x), forward_by_hand(mha, x))
+#     assert np.allclose(mha(x, mask=mask), forward_by_hand(mha, x, mask))
+#     assert na.check_gradients(mha, x, mask=mask, method="directional").ok
+# ```
+#
+# </details>
+
+# %% [markdown]
+# 想知道你的测试抓到了多少？`print(museum.grade(my_test))` 给出全部名单。想自己破案？`museum.exercise("…")` 给你一个坏掉的层，不告诉你哪里坏了。
+#
+# How many does your test kill in all? `print(museum.grade(my_test))` lists them. Rather play detective? `museum.exercise("…")` hands you a broken layer and does not
+# say what is wrong.
+
+# %% [markdown]
+# ## 面试怎么说 · What to say in an interview
+#
+# 1. 我用三类检查：独立算出的标准数字查前向，梯度检验查反向，不变量（行和、因果、打乱）查语义；缺一类就有盲区。
+# 2. 训练收敛不能证明实现正确：我在一个正确的层里种过错误，大多数照样学到 99%。
+# 3. 好的测试既要抓得到错误，也不能误报；最好用种下的错误来测试「测试」本身。
+#
+# 1. I use three kinds of checks: golden numbers from an independent computation for forward, gradient checks for backward, and invariants (row sums, causality,
+#    permutation) for the meaning. Without one of them there is a blind spot.
+# 2. Convergence proves nothing: I have planted bugs in a right layer, and most of them still trained to 99 %.
+# 3. A good test catches bugs and raises no false alarm; the best way to test a test is with bugs planted on purpose.
