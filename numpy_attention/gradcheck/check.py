@@ -3,6 +3,7 @@
 The loss is Σ upstream ∘ out with a random upstream gradient. Random, because a constant one hides mistakes: rows of
 softmax weights sum to 1, so Σ out would not depend on the scores at all, and any backward that returns 0 would pass.
 """
+import numbers
 import time
 from functools import partial
 
@@ -56,6 +57,11 @@ def check_gradients(layer, *inputs, upstream=None, method="auto", rng=0, atol=No
     """
     started = time.perf_counter()
     its = callee(layer)
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        if value is not None and not (isinstance(value, numbers.Real) and value >= 0):
+            raise ValueError(f"{name} must be a number, at least 0; got {value!r}")
+    if params is not None and not isinstance(params, dict | list | tuple):
+        raise TypeError(f"params must name arrays and their gradients, such as {{'W': 'dW'}}; got {params!r}")
     rng = np.random.default_rng(rng)
     report = GradientReport(its.name, again=partial(_step_curve, layer, *inputs, **keywords))
     with FrozenGlobals() as frozen_globals:

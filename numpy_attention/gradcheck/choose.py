@@ -39,6 +39,9 @@ def choose(subject, wanted, weights, rng):
     if wanted not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {wanted!r}")
     dtype = np.result_type(*(v.original.dtype for v in subject.variables.values()))
+    if (dtype, True) not in TOLERANCE:
+        raise ValueError(f"gradients are measured in float64 or float32, not in {dtype}: give dtype=np.float64, the "
+                         "default, or np.float32")
     obstacle = "asked for" if wanted == "central" else _obstacle(subject, weights, rng)
     if wanted == "complex" and obstacle:
         raise ValueError(f"the complex step cannot be used here, because {obstacle}; method='auto' takes central "

@@ -1,8 +1,10 @@
 """What the reader of a report should mind although it is no fault of the layer."""
 import numpy as np
 
+from . import parameters
 from .callee import Finding
 from .near import near
+from .trial import Trial
 
 
 def remarks(subject, report, upstream, how):
@@ -30,7 +32,22 @@ def remarks(subject, report, upstream, how):
     unknown = subject.returned.missing + subject.returned.declined
     if unknown:
         found.append(f"not checked, because there is no gradient: {', '.join(unknown)}")
+    matters = [".".join(map(str, path)) for path in subject.returned.unknown if _matters(subject, path)]
+    if matters:
+        found.append(f"not checked: the output depends on {', '.join(matters)} as well, but no gradient was found; if "
+                     f"there is one, say where: params={{{matters[0]!r}: ...}}")
     return found
+
+
+def _matters(subject, path):
+    """Does the output change with the array at `path` of the layer?"""
+    callee = subject.pristine.copy()
+    array = parameters.follow(callee.layer, path)
+    parameters.put(callee.layer, path, array + np.random.default_rng(0).standard_normal(array.shape))
+    try:
+        return not near(Trial(callee, subject.arguments, subject.keywords, subject.globals).out, subject.out, 1e-6)
+    except Finding:
+        return False
 
 
 def _rows_are_fixed(out):

@@ -14,7 +14,8 @@ class Returned:
 
     `arrays`: {where: (name, array)} of everything that has a gradient, where being an argument's number, a keyword or
     a Parameter. `gradients(trial, dout)`: {where: gradient}. `missing`: names of parameters without a gradient.
-    `declined`: names of float inputs for which backward hands out None. `doubtful`: whole-number inputs that got one.
+    `declined`: names of float inputs for which backward hands out None. `unknown`: paths of arrays in attributes that
+    a run left alone and gave no gradient. `doubtful`: whole-number inputs that got one.
     """
 
     def __init__(self, trial, names, given, named=None):
@@ -37,6 +38,9 @@ class Returned:
         self.arrays.update({name: (name, value) for name, value in trial.keywords.items()
                             if _is_numbers(value) and isinstance(grads, dict) and name in grads})
         found = parameters.find(layer, named) + parameters.attribute_pairs(layer, before)
+        known = {p.path for p in found}
+        self.unknown = [path for path, array in before.items() if path not in known
+                        and parameters.follow(layer, path) is array]
         self.missing = [p.name for p in found if parameters.gradient_of(layer, p) is None]
         self.arrays.update({p: (p.name, parameters.follow(layer, p.path)) for p in found
                             if p.name not in self.missing})
@@ -52,7 +56,7 @@ class Returned:
                 found[where] = layer.grads.get(where)
             else:
                 found[where] = parameters.gradient_of(layer, where)
-        return {where: np.asarray(gradient) for where, gradient in found.items()}
+        return {where: _numbers(gradient) for where, gradient in found.items()}
 
     @staticmethod
     def _run(trial, dout):
@@ -88,6 +92,15 @@ def _name(layer, name, names):
         return name
     return next(other for other, array in cache.items() if array is cache[name] and (
         other == name or other not in names))
+
+
+def _numbers(gradient):
+    """The gradient as an array; NaN if it holds anything else than real numbers."""
+    try:
+        array = np.asarray(gradient)
+    except ValueError:
+        return np.array(np.nan)
+    return array if array.dtype.kind in "fiub" else np.full(array.shape, np.nan)
 
 
 def _is_numbers(given):

@@ -22,7 +22,7 @@ class Subject:
         self.callee, self.name, self.dtype, self.params = callee.copy(), callee.name, dtype, params
         self.globals = frozen_globals or FrozenGlobals()
         self.names, inputs, keywords = positional(callee, inputs, keywords)
-        lists = {id(a): np.asarray(a) for a in inputs if isinstance(a, list)}
+        lists = {id(a): _rectangular(a) for a in inputs if isinstance(a, list)}
         self.given = [lists.get(id(a), a) for a in inputs]
         self.converted = set()                      # precisions that were changed to dtype
         self.arguments = [self._taken(a) for a in self.given]
@@ -34,11 +34,14 @@ class Subject:
 
     def _taken(self, given):
         """Lists of numbers become arrays, floats get the precision asked for; all else stays."""
-        if not isinstance(given, np.ndarray | list | float):
+        array = _rectangular(given) if isinstance(given, np.ndarray | list | float) else None
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fciub":
             return given
-        array = np.asarray(given)
+        if array.dtype.kind == "c":
+            raise ValueError("an input is complex; gradients are checked with respect to real numbers: give its real "
+                             "and imaginary parts as two inputs")
         if array.dtype.kind != "f" or self.dtype is None or array.dtype == self.dtype:
-            return array
+            return np.asarray(array)
         self.converted.add(str(array.dtype))
         return array.astype(self.dtype)
 
@@ -147,6 +150,14 @@ class Subject:
                 made[key] = variable.array(places).copy()
             target[where] = made[key]
         return list(self._inputs), dict(self._options)
+
+
+def _rectangular(given):
+    """A list as an array if its rows are equally long; if not, as it is: the layer will say what it thinks of it."""
+    try:
+        return np.asarray(given)
+    except ValueError:
+        return given
 
 
 def _is_parameter(where):

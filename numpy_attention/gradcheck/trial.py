@@ -36,12 +36,14 @@ class Trial:
             return []
         if isinstance(returned, dict):
             return returned
+        if isinstance(returned, list) and all(isinstance(number, int | float) for number in returned):
+            return [returned]                               # one gradient, as a plain list of numbers
         return list(returned) if isinstance(returned, tuple | list) else [returned]
 
 
 def as_output(name, out):
     out = out[0] if isinstance(out, tuple) and out else out
-    array = np.asarray(out)
+    array = np.array(out)                                   # a layer may fill the same array again in the next run
     if array.dtype.kind not in "fciub":
         raise Finding(f"{name}.forward must return an array of numbers; it returned {type(out).__name__}")
     return array

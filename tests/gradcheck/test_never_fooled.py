@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
+from numpy_attention.gradcheck.catalogue import catalogue
+from numpy_attention.gradcheck.row import Row
 
 from .test_others_layers import normal, text
 
@@ -223,3 +225,18 @@ def test_a_forward_that_fills_a_real_array_is_checked_right():
     report = na.check_gradients((forward, lambda d, c: (d * c[1], d * c[0])), normal(5), normal(5, seed=2))
     report.assert_ok()
     assert report.method == "complex step"
+
+
+@pytest.mark.parametrize("title", ["Attention, mask", "MultiHead, memory", "LayerNorm", "GatedFeedForward"])
+def test_a_millionth_off_in_any_one_number_is_caught(title):
+    layer, inputs, options = catalogue()[title]
+    right = na.check_gradients(layer, *inputs, **options, rules=False)
+    rng = np.random.default_rng(0)
+    for row in right.rows:
+        if row.verdict == "ok":
+            place = np.unravel_index(np.abs(row.numeric).argmax(), row.shape)
+            wrong = row.analytic.copy()
+            wrong[place] *= 1 + 1e-6 * rng.choice([-1, 1])
+            changed = Row(row.name, row.kind, wrong, row.numeric, row.atol, row.rtol)
+            assert not changed.ok
+            assert changed.worst == place

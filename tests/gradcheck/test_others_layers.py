@@ -85,6 +85,60 @@ class Odd:
         return dout @ self.table.T
 
 
+class Nested:
+    """Dictionaries in dictionaries."""
+
+    def __init__(self):
+        self.params, self.grads = {"first": {"W": normal(4, 3)}}, {"first": {}}
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.params["first"]["W"]
+
+    def backward(self, dout):
+        self.grads["first"]["W"] = self.x.T @ dout
+        return dout @ self.params["first"]["W"].T
+
+
+class Boxed:
+    """Value and gradient in an object of their own."""
+
+    class Box:
+        def __init__(self, value):
+            self.value, self.grad = value, np.zeros_like(value)
+
+    def __init__(self):
+        self.W = self.Box(normal(4, 3))
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.W.value
+
+    def backward(self, dout):
+        self.W.grad = self.x.T @ dout
+        return dout @ self.W.value.T
+
+
+class Slots:
+    """No __dict__, one buffer for every output, gradients as plain lists."""
+
+    __slots__ = ("buffer", "dscale", "scale", "x")
+
+    def __init__(self):
+        self.scale, self.dscale, self.buffer = np.array([2.0]), None, np.zeros(4)
+
+    def forward(self, x):
+        self.x = x
+        if np.iscomplexobj(x):
+            raise TypeError("real numbers only")
+        np.multiply(x, self.scale, out=self.buffer)
+        return self.buffer
+
+    def backward(self, dout):
+        self.dscale = np.array([self.x @ dout])
+        return [float(number) for number in dout * self.scale]
+
+
 class Net:
     def __init__(self):
         self.blocks = [Attributes(), Lists()]
@@ -119,6 +173,9 @@ class Loss:
     (Attributes(), (normal(2, 4),), ["x", "W", "b"]),
     (Lists(), (normal(2, 4),), ["x", "params.0", "params.1"]),
     (Dictionaries(), (normal(2, 4),), ["x", "W"]),
+    (Nested(), (normal(2, 4),), ["x", "first.W"]),
+    (Boxed(), (normal(2, 4),), ["x", "W"]),
+    (Slots(), (normal(4),), ["x", "scale"]),
     (Net(), (normal(2, 4),), ["x", "blocks.1.params.0", "blocks.1.params.1", "blocks.0.W", "blocks.0.b"]),
     (Loss(), (normal(3, 4), np.array([1, 0, 3])), ["x"]),
 ])
@@ -134,6 +191,11 @@ def test_names_given_by_the_caller():
     assert [row.name for row in report.rows] == ["x", "table"]
     with pytest.raises(ValueError, match="params names 'tabel'"):
         na.check_gradients(Odd(), normal(2, 4), params={"tabel": "slope"})
+
+
+def test_an_array_without_a_gradient_is_mentioned():
+    report = na.check_gradients(Odd(), normal(2, 4))
+    assert "the output depends on table as well, but no gradient was found" in text(report)
 
 
 @pytest.mark.parametrize(("wrong", "words"), [
@@ -181,3 +243,29 @@ def test_wrong_options_are_refused():
         na.check_gradients(na.Softmax(), normal(2, 3), upstream=np.ones(3))
     with pytest.raises(ValueError, match="complex step cannot be used"):
         na.check_gradients((lambda x: (np.abs(x), x), lambda d, x: d * np.sign(x)), normal(3), method="complex")
+    with pytest.raises(ValueError, match="an input is complex"):
+        na.check_gradients(na.Softmax(), normal(3) + 1j)
+    with pytest.raises(ValueError, match="float64 or float32, not in float16"):
+        na.check_gradients(na.Softmax(), normal(3).astype(np.float16), dtype=None)
+    with pytest.raises(ValueError, match="atol must be a number, at least 0"):
+        na.check_gradients(na.Softmax(), normal(3), atol=-1)
+    with pytest.raises(TypeError, match="params must name arrays"):
+        na.check_gradients(na.Softmax(), normal(3), params=3)
+
+
+@pytest.mark.parametrize("backward", [
+    lambda d, c: "gradient", lambda d, c: [[1.0, 2.0], [3.0]], lambda d, c: None, lambda d, c: np.array([None, "a", 1]),
+    lambda d, c: d[0], lambda d, c: {"y": d}, lambda d, c: (d, d), lambda d, c: d.astype(complex) * 1j,
+])
+def test_whatever_backward_returns_there_is_no_traceback(backward):
+    report = na.check_gradients((lambda x: (2 * x, x), backward), normal(3))
+    assert not report.ok
+    assert str(report)
+    assert report.to_dict()["ok"] is False
+
+
+@pytest.mark.parametrize("given", ["abc", None, object(), [[1.0, 2.0], [3.0]], np.array([1, "a"], object), {}])
+def test_whatever_is_given_there_is_no_traceback(given):
+    report = na.check_gradients(na.Softmax(), given)
+    assert not report.ok
+    assert "Softmax.forward raised" in report.problem
