@@ -101,7 +101,7 @@ class ScaledDotProductAttention(Layer):
         mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], K.shape[-2]), Q.dtype)
         scale, group = self.scale_for(Q), group_size(Q, K)      # a group of query heads may share a key/value head
         # 1. How well does each query match each key?
-        scores = Q @ repeat(K, group).mT * scale                # (N,H,L,d_k) (N,H,d_k,S) -> (N,H,L,S)
+        scores = (Q * scale) @ repeat(K, group).mT              # (N,H,L,d_k) (N,H,d_k,S) -> (N,H,L,S)
         adjusted = self.adjust(scores, bias=bias)               # softcap and bias, where asked for
         # 2. Each row becomes shares.
         weights = self.softmax(adjusted, mask=mask)             # (N,H,L,S)
