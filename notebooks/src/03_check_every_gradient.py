@@ -131,7 +131,7 @@ course.curves(steps, lines, log="xy", xlabel="h", ylabel="relative error 相对�
 # %% [markdown]
 # ### 练习一 · Exercise 1
 #
-# 写出你自己的梯度检验器：中心差分，任何形状的 `x`。注意不要改动 `x` 本身。
+# 写出你自己的梯度检查器：中心差分，任何形状的 `x`。注意不要改动 `x` 本身。
 #
 # Write a gradient checker of your own: central differences, for an `x` of any shape. Mind that `x` itself stays as it is.
 
@@ -298,7 +298,7 @@ print(course.predict("复数步 complex step", guess_complex, bool(caught_comple
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 梯度检验就是拿反向的结果和数值导数比：用中心差分，float64，步长约 1e-5，看相对误差，上游梯度要随机。
+# 1. 梯度检查就是拿反向的结果和数值导数比：用中心差分，float64，步长约 1e-5，看相对误差，上游梯度要随机。
 # 2. 步长不是越小越好：截断误差随 h² 变小，舍入误差随 1/h 变大，误差曲线是一个 V 字。
 # 3. 复数步 Im f(x + ih)/h 没有减法，精确到最后几位；参数太多时，测一个随机方向只要一次前向。
 #

@@ -69,11 +69,11 @@ assert survivors >= 9
 #
 # 五种检查，谁看得见什么？实心是抓到了。
 #
-# - **标准数字**：输出和另外算好的数比；
+# - **参考数值**：输出和另外算好的数比；
 # - **行和**：权重每行加起来是 1；
 # - **因果探针**（第 08 课）；
 # - **打乱词元**：输出应该跟着打乱；
-# - **梯度检验**（第 03 课）。
+# - **梯度检查**（第 03 课）。
 #
 # Five checks: which sees what? Filled means caught. Golden numbers: the output against numbers worked out elsewhere. Row sums. The causality probe of lesson 08.
 # Permuting the tokens. The gradient check of lesson 03.
@@ -94,7 +94,7 @@ course.predict("抓到全部的 catches all", guess, [d for d, n in caught.items
 matrix.plot(lang="both")
 
 # %% [markdown]
-# 没有一列是满的，也没有一行是空的。**标准数字**看不见反向；**梯度检验**看不见前向：它只问「反向配不配这个前向」，前向算错了，只要反向跟着错，它就满意。
+# 没有一列是满的，也没有一行是空的。**参考数值**看不见反向；**梯度检查**看不见前向：它只问「反向配不配这个前向」，前向算错了，只要反向跟着错，它就满意。
 # 两样都要有。
 #
 # No column is full, and no row is empty. **Golden numbers** cannot see backward. The **gradient check** cannot see forward: it asks whether backward belongs to
@@ -105,7 +105,7 @@ assert max(caught.values()) < len(names)
 assert matrix.survivors() == []
 
 # %% [markdown]
-# 梯度检验有时还能说出病名：
+# 梯度检查有时还能说出病名：
 #
 # Sometimes the gradient check even names the disease:
 
@@ -172,7 +172,7 @@ course.check("kill-the-bugs", my_test)
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 我用三类检查：独立算出的标准数字查前向，梯度检验查反向，不变量（行和、因果、打乱）查语义；缺一类就有盲区。
+# 1. 我用三类检查：独立算出的参考数值查前向，梯度检查查反向，不变量（行和、因果、打乱）查语义；缺一类就有盲区。
 # 2. 训练收敛不能证明实现正确：我在一个正确的层里种过错误，大多数照样学到 99%。
 # 3. 好的测试既要抓得到错误，也不能误报；最好用种下的错误来测试「测试」本身。
 #

@@ -10,11 +10,11 @@ On the command line, `python -m numpy_attention course` lists the notebooks, sta
 from .asking import check, exercises, predict
 from .verdict import Verdict
 
-__all__ = ["Verdict", "check", "coloured", "curves", "exercises", "predict", "table"]
+__all__ = ["Verdict", "check", "coloured", "curves", "exercises", "four_ways", "predict", "table"]
 
 
 def __getattr__(name):
-    if name in ("coloured", "curves", "table"):     # they need matplotlib: only when asked for
+    if name in ("coloured", "curves", "four_ways", "table"):     # they need matplotlib: only when asked for
         from . import pictures
         return getattr(pictures, name)
     raise AttributeError(f"module 'numpy_attention.course' has no attribute {name!r}")

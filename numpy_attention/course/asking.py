@@ -34,7 +34,7 @@ def check(name, answer):
 
     >>> print(check("one-row-by-hand", [0.12, 0.12, 0.76]))
     ✗ one-row-by-hand: 还没对 not yet (1/2)
-      ✗ 标准数字 golden numbers
+      ✗ 参考数值 golden numbers
           weights [0] (键 key 0) 不对：你的是 0.12，应该更小。共 3 / 3 格不同。
           weights is wrong at [0] (键 key 0): yours is 0.12, it should be smaller. 3 of 3 cells differ.
       ✓ 不变量 invariant

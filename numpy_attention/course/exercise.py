@@ -15,9 +15,9 @@ from .comparing import HOLE, compare
 from .verdict import Verdict
 from .words import Finding, Trouble, Words
 
-GOLDEN = Words("标准数字", "golden numbers")
+GOLDEN = Words("参考数值", "golden numbers")
 RANDOM = Words("随机数字", "random numbers")
-GRADIENT = Words("梯度检验", "gradient check")
+GRADIENT = Words("梯度检查", "gradient check")
 INVARIANT = Words("不变量", "invariant")
 
 

@@ -37,6 +37,8 @@ def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None,
         axes.text(at, 1.01, text, transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color=GREY)
     if limits:
         axes.set_ylim(*limits)
+    if "x" in log and len(x) <= 8:
+        axes.set_xticks(x, [_power(value) for value in x])
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
     axes.set_xlabel(xlabel, fontsize=9)
     axes.set_ylabel(ylabel, fontsize=9)
@@ -124,3 +126,27 @@ def coloured(panels, *, title="", alt):
     figure.text(0.3 / size[0], 1 - 0.12 / size[1], title, va="top", fontsize=10)
     return finish(figure, alt, "\n\n".join("\n".join([name, *(" ".join(map(str, row)) for row in np.asarray(numbers))])
                                            for name, numbers, _ in panels))
+
+
+def four_ways(weights, tokens, *, alt):
+    """One table of weights drawn four ways: scaled to its own range, 0 to 1, upside down, and on a logarithmic scale.
+
+    >>> len(four_ways(np.full((2, 2), 0.5), ["a", "b"], alt="Four pictures of the same.").axes)
+    4
+    """
+    from matplotlib import colormaps
+    from matplotlib.colors import LogNorm, Normalize
+
+    weights = np.asarray(weights, float)
+    low, high = weights.min(), max(weights.max(), weights.min() + 1e-12)
+    ways = [("A: own range 自动范围", Normalize(low, high), "upper"), ("B: 0 … 1", Normalize(0, 1), "upper"),
+            ("C: 原点在下 origin below", Normalize(0, 1), "lower"), ("D: 对数 logarithmic", LogNorm(1e-6, 1), "upper")]
+    figure = picture(None, 11, 3.1)
+    for place, (name, norm, origin) in enumerate(ways):
+        axes = figure.add_axes((0.04 + 0.245 * place, 0.1, 0.2, 0.72))
+        axes.imshow(np.maximum(weights, 1e-6), cmap=colormaps["cividis"], norm=norm, origin=origin)
+        axes.set_xticks(range(len(tokens)), tokens, fontsize=7)
+        axes.set_yticks(range(len(tokens)), tokens, fontsize=7)
+        axes.set_title(name, fontsize=9)
+        axes.tick_params(length=0)
+    return finish(figure, alt, "\n".join(" ".join(f"{w:.2f}" for w in row) for row in weights))

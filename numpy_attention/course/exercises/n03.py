@@ -133,7 +133,7 @@ COMPLEX_MISTAKES = (
     _mistake(lambda f, x: np.array([f(x + 1e-20j * _unit(x, i)).real / 1e-20 for i in np.ndindex(x.shape)]).reshape(x.shape), REAL_PART),
 )
 EXERCISES = (
-    Exercise("numeric-gradient", "03", Words("用中心差分写一个梯度检验器。", "A gradient checker by central differences."),
+    Exercise("numeric-gradient", "03", Words("用中心差分写一个梯度检查器。", "A gradient checker by central differences."),
              _stages(exact=False), central, CENTRAL_MISTAKES, arguments="f, x"),
     Exercise("complex-gradient", "03", Words("用复数步再写一个。", "And one by the complex step."),
              _stages(exact=True), complex_step, COMPLEX_MISTAKES, arguments="f, x"),

@@ -14,7 +14,7 @@ FALSE_ALARM = Words("误报：测试抱怨了一个正确的层。比较浮点�
 NOTHING = Words("什么也没发现：测试要用 assert 抱怨，或者返回 False。", "Nothing was noticed: a test complains by assert, or returns False.")
 BLIND_BACKWARD = Words("反向里的错误还活着：数值和对称性看不见它们，要用 na.check_gradients。",
                        "The bugs of the way back are still alive: numbers and symmetries cannot see them; use na.check_gradients.")
-BLIND_FORWARD = Words("前向的错误还活着：梯度检验只问「反向配不配前向」，前向算错了它看不见。加上独立的前向：自己从参数算一遍。",
+BLIND_FORWARD = Words("前向的错误还活着：梯度检查只问「反向配不配前向」，前向算错了它看不见。加上独立的前向：自己从参数算一遍。",
                       "Bugs of the forward pass are still alive: a gradient check asks only whether backward fits forward. Add a forward of your own, computed from the parameters.")
 NO_MASK = Words("掩码的错误还活着：测试里也要用掩码。", "Bugs of the masks are still alive: use a mask in your tests, too.")
 
