@@ -3,7 +3,7 @@ import re
 import unicodedata
 
 WIDTH = 80
-WIDE, CLOSING = r"\u2e80-\u9fff\uff00-\uffef", "[，。；：？！、）》”]* ?"
+WIDE, CLOSING = r"\u2e80-\u9fff\uff00-\uffef", "[，。；：？！、）》”]* *"
 BREAKABLE = re.compile(f"[{WIDE}]{CLOSING}|[^\\s{WIDE}]+{CLOSING}")
 
 

@@ -1,6 +1,7 @@
 """The name of a ratio: 0.5 is 1/N when N is 2, 2.449 is √d_k when d_k is 6."""
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -51,6 +52,9 @@ def name_of(ratio, symbols):
         named = [text for value, text in candidates if math.isclose(abs(ratio), value, rel_tol=1e-4)]
         if named:
             break
+    fraction = Fraction(abs(ratio)).limit_denominator(12)
+    if not named and math.isclose(fraction, abs(ratio), rel_tol=1e-5):
+        named = [str(fraction)]
     return f", which is {'; or '.join(named[:2])}{sign}" if named else sign
 
 
