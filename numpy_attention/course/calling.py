@@ -8,7 +8,6 @@ one that writes to them can be told so.
 import contextlib
 import contextvars
 import copy
-import ctypes
 import io
 import threading
 import traceback
@@ -98,9 +97,15 @@ def run(function, seconds):
     thread = threading.Thread(target=context.run, args=(work,), daemon=True)
     with contextlib.redirect_stdout(screen), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        thread.start()
-        thread.join(seconds)
+        try:
+            thread.start()
+        except RuntimeError:        # a browser's Python has no threads: no time limit there
+            work()
+        else:
+            thread.join(seconds)
         if thread.is_alive():
+            import ctypes
+
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_TimeIsUp))
             thread.join(0.5)
             outcome = {"late": True}

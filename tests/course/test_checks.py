@@ -115,6 +115,14 @@ def test_a_loop_without_end_is_stopped(answer):
     assert "3 more not tried yet" in str(verdict)
 
 
+def test_where_there_are_no_threads_the_check_runs_without_a_time_limit(monkeypatch):
+    def no_threads(self):
+        raise RuntimeError("can't start new thread")
+    monkeypatch.setattr("threading.Thread.start", no_threads)
+    assert course.check("attention-forward", right).ok
+    assert not course.check("attention-forward", broken).ok
+
+
 def test_printing_does_no_harm_and_is_shown_once(capsys):
     verdict = course.check("attention-forward", chatty)
     assert verdict.ok
