@@ -11,7 +11,7 @@ import numpy as np
 from .callee import Finding
 from .near import near
 
-MOST_NUMBERS, MOST_COPIES = 60_000, 100
+MOST_NUMBERS, MOST_COPIES = 12_000, 24    # beyond that, matrix products start threads that wait for each other
 
 
 def copies(subject):
