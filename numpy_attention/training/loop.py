@@ -1,9 +1,11 @@
 """The loop: steps until it is learned, or done, or somebody has had enough.
 
-Between the steps it measures, takes snapshots for the film, and saves. Whatever ends it, what was learned is kept.
+Between the steps it measures, takes snapshots for the film, and saves. Whatever ends it, what was learned is kept. The
+matrices are small, so each product gets one thread: a second one would mostly wait.
 """
 import time
 
+from ..layers.blas import one_thread_each
 from ..layers.layer import size
 from .checkpoint import load_checkpoint, save_checkpoint
 from .diverged import Diverged
@@ -47,7 +49,7 @@ def train(task, model=None, *, steps=None, stop_at=None, seed=0, batch_size=64, 
     steps = run.task.steps if steps is None else steps
     measure_every, save_every = size("measure_every", measure_every), size("save_every", save_every)
     snapshots = set(snapshots)
-    with Progress(steps, run.step, shown=progress) as bar, Interrupt() as interrupted:
+    with one_thread_each(), Progress(steps, run.step, shown=progress) as bar, Interrupt() as interrupted:
         while True:
             if (run.step % measure_every == 0 or run.step >= steps) and run.step not in run.history["step"][-1:]:
                 run.measure()
