@@ -62,7 +62,7 @@ class BlockedAttention(Layer):
          "Each block of keys gathers from all blocks of queries.", "每一块键收集所有查询块的梯度。"),
     )
 
-    def __init__(self, *, query_block=256, key_block=512, causal=False, offset=None, scale=None, dropout=0.0, rng=None):
+    def __init__(self, *, query_block=512, key_block=512, causal=False, offset=None, scale=None, dropout=0.0, rng=None):
         super().__init__()
         self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
         self.causal, self.offset, self.scale = causal, offset, scale

@@ -67,11 +67,11 @@ class Linear(Layer):
         x = self.cache["x"]
         W = self.parameters(x, "W")
         rows, drows = x.reshape(-1, x.shape[-1]), dout.reshape(-1, dout.shape[-1])
-        self.grads = {"out": dout}
-        if "b" in self.params:
-            self.grads["b"] = drows.sum(axis=0)        # (rows, out) -> (out,)
         if not np.isfinite(rows.sum()):                # a row without gradient teaches nothing, even if it holds NaN
             rows = np.where(drows.any(axis=-1, keepdims=True), rows, 0)
-        self.grads["W"] = rows.T @ drows               # (in, rows) (rows, out) -> (in, out)
-        self.grads["x"] = dx = (drows @ W.T).reshape(x.shape)       # (rows, out) (out, in) -> (rows, in)
+        db = drows.sum(axis=0)                         # (rows, out) -> (out,)
+        dW = rows.T @ drows                            # (in, rows) (rows, out) -> (in, out)
+        few = len(drows) < 64                          # then the same product is faster the other way round
+        dx = ((W @ drows.T).T if few else drows @ W.T).reshape(x.shape)     # (rows, out) (out, in) -> (rows, in)
+        self.grads = {"out": dout, **({"b": db} if "b" in self.params else {}), "W": dW, "x": dx}
         return dx
