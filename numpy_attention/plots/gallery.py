@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import training
-from ..gradcheck import check_gradients
+from .. import museum, training
+from ..gradcheck import check_gradients, step_curve
+from ..layers.multi_head import MultiHeadAttention
 from ..masks import causal_mask
 from ..walkthrough import worked_example
 from .check import plot_gradient_check
@@ -49,6 +50,10 @@ def _offsets(layers):
     run = _trained("offsets", layers=layers)
     weights = _weights(run)
     return weights if layers > 1 else weights[0], _letters(run)
+
+
+def _rows(*shape):
+    return np.random.default_rng(1).standard_normal(shape)
 
 
 def _recall(lang):
@@ -96,6 +101,8 @@ PICTURES = {
     "symmetry": lambda lang: plot_symmetry(_by_hand(), lang=lang),
     "gradient_check": _bug,
     "film": _film,
+    "step_curve": lambda lang: step_curve(MultiHeadAttention(8, 2, rng=0), _rows(1, 4, 8)).plot(lang=lang),
+    "museum": lambda lang: museum.matrix().plot(lang=lang),
 }
 
 
