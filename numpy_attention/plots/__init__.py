@@ -10,9 +10,7 @@ except ImportError as error:
     raise ImportError("the plots need matplotlib: pip install matplotlib") from error
 
 from .check import plot_gradient_check
-from .cost import plot_cost
 from .cross import plot_cross_attention
-from .detection_matrix import plot_detection_matrix
 from .figure import Picture, save
 from .film import plot_film
 from .gradients import plot_gradients
@@ -22,15 +20,12 @@ from .masks import plot_masks
 from .mixing import plot_mixing
 from .mnemonic import plot_mnemonic
 from .query_key import plot_query_key
-from .step_curve import plot_step_curve
 from .symmetry import plot_symmetry
 from .walkthrough import plot_walkthrough
 
 __all__ = [
     "Picture",
-    "plot_cost",
     "plot_cross_attention",
-    "plot_detection_matrix",
     "plot_film",
     "plot_gradient_check",
     "plot_gradients",
@@ -40,7 +35,6 @@ __all__ = [
     "plot_mixing",
     "plot_mnemonic",
     "plot_query_key",
-    "plot_step_curve",
     "plot_symmetry",
     "plot_walkthrough",
     "save",
