@@ -42,12 +42,18 @@ class AdjustScores(Layer):
             self.restate(biased="capped + bias")
 
     def forward(self, scores, *, bias=None):
+        if bias is None and self.soft_cap is None:
+            self.cache = {}
+            return scores
         capped = scores if self.soft_cap is None else self.soft_cap(scores)
         biased = capped if bias is None else capped + fit("bias", bias, scores.shape)
         self.keep(scores=scores, bias=bias, capped=None if self.soft_cap is None else capped, biased=biased)
         return biased
 
     def backward(self, dbiased):
+        if not self.cache:
+            self.grads = {"scores": dbiased}
+            return dbiased
         dscores = dbiased if self.soft_cap is None else self.soft_cap.backward(dbiased)
         self.grads = {"biased": dbiased, "scores": dscores}
         if self.soft_cap is not None:

@@ -15,6 +15,9 @@ from .dropout import Dropout
 from .layer import Layer
 from .repeat_heads import add_group, group_size, repeat
 from .softmax import Softmax
+from .tensors import Later
+
+LARGE = 1 << 22         # numbers: 16 MB of float32
 
 
 class ScaledDotProductAttention(Layer):
@@ -103,14 +106,17 @@ class ScaledDotProductAttention(Layer):
         # 1. How well does each query match each key?
         scores = (Q * scale) @ repeat(K, group).mT              # (N,H,L,d_k) (N,H,d_k,S) -> (N,H,L,S)
         adjusted = self.adjust(scores, bias=bias)               # softcap and bias, where asked for
-        # 2. Each row becomes shares.
+        # 2. Each row becomes shares. The scores of a very large table are not kept, but computed again when asked for.
+        once = scores.size > LARGE and adjusted is scores and mask is None and not self.dropout.drops
+        self.softmax.reuse = once
         weights = self.softmax(adjusted, mask=mask)             # (N,H,L,S)
         dropped = self.dropout(weights)                         # the weights themselves, unless dropout is asked for
         # 3. Mix the values in these shares.
         heads = gather(dropped, repeat(V, group), mask)         # (N,H,L,S) (N,H,S,d_v) -> (N,H,L,d_v)
-        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, scores=scores, capped=self.adjust.cache.get("capped"),
-                  biased=None if bias is None else adjusted, weights=weights,
-                  dropped=None if dropped is weights else dropped, heads=heads)
+        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias,
+                  scores=Later(lambda: (Q * scale) @ repeat(K, group).mT) if once else scores,
+                  capped=self.adjust.cache.get("capped"), biased=None if bias is None else adjusted,
+                  weights=weights, dropped=None if dropped is weights else dropped, heads=heads)
         return heads
 
     def backward(self, dheads):
@@ -126,6 +132,8 @@ class ScaledDotProductAttention(Layer):
         dQ = gather(dscores, repeat(K, group), mask) * scale                # (N,H,L,S) (N,H,S,d_k) -> (N,H,L,d_k)
         dK = add_group(gather(dscores.mT, Q, mask) * scale, group)          # (N,H,S,L) (N,H,L,d_k) -> (N,H,S,d_k)
         grads = {"heads": dheads, "V": dV, "weights": dweights, **self.adjust.grads, "Q": dQ, "K": dK}
+        if dscores is dweights:                                 # its memory was reused: computed again when asked for
+            grads["weights"], self.dropout.grads = Later(lambda: dheads @ repeat(V, group).mT), {}
         self.grads = {name: gradient for name, gradient in grads.items() if name in self.cache}
         return dQ, dK, dV
 

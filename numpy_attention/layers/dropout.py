@@ -47,10 +47,15 @@ class Dropout(Layer):
         self.p = float(p)
         self.rng = np.random.default_rng(rng)
 
+    @property
+    def drops(self):
+        """Is anything dropped at present?"""
+        return self.training and self.p > 0
+
     def forward(self, x):
         keep = None
         out = x
-        if self.training and self.p > 0:
+        if self.drops:
             keep = self.rng.random(x.shape) >= self.p
             out = np.where(keep, x / (1 - self.p), 0)       # a choice, not a product: even NaN falls out
         self.cache = {"x": x, "keep": keep, "out": out}

@@ -14,6 +14,8 @@ import threading
 
 import numpy as np
 
+from .tensors import settled
+
 
 class _Running(threading.local):
     """What this thread is in the middle of: None, or [(layer, its cache before), ...] of the layers that ran so far."""
@@ -35,7 +37,7 @@ def with_forward_rules(forward):
         if _running.replaced is not None:
             _running.replaced.append((self, self.cache))
             out = forward(self, *inputs, **options)
-            freeze(self.cache)
+            self.cache = freeze(self.cache)
             return out
         if len(inputs) > len(arrays):
             raise TypeError(f"{type(self).__name__} takes {', '.join(arrays)}; got {len(inputs)} arrays")
@@ -51,7 +53,7 @@ def with_forward_rules(forward):
         try:
             with np.errstate(all="ignore"):     # an exp that underflows to 0 is as meant; NaN and inf show themselves
                 out = forward(self, **given, **options)
-                freeze(self.cache)
+                self.cache = freeze(self.cache)
                 self._half = half
                 return out.astype(np.float16) if half else out
         except BaseException:
@@ -70,11 +72,14 @@ def with_backward_rules(backward):
     @functools.wraps(backward)
     def checked(self, dout=None):
         if _running.replaced is not None and dout is not None:
-            return backward(self, dout)
+            found = backward(self, dout)
+            self.grads = settled(self.grads)
+            return found
         if not self.cache:
             raise RuntimeError(f"{type(self).__name__}.backward needs a forward pass first: call layer(...) and then "
                                "backward")
-        name, out = next(reversed(self.cache.items()))
+        name = next(reversed(self.cache))
+        out = self.cache[name]
         if dout is None:
             if out.shape:
                 raise TypeError(f"{type(self).__name__}.backward needs d{name}, of shape {out.shape}: only a scalar, "
@@ -89,6 +94,7 @@ def with_backward_rules(backward):
         try:
             with np.errstate(all="ignore"):
                 found = backward(self, _owned(dout, dout.dtype if dout.dtype.kind == "c" else out.dtype))
+                self.grads = settled(self.grads)
                 if not self._half:
                     return found
                 return (tuple(d.astype(np.float16) for d in found) if isinstance(found, tuple)
@@ -123,7 +129,8 @@ def _owned(array, dtype):
 
 
 def freeze(cache):
-    """Make every array of a cache read-only."""
-    for array in cache.values():
+    """The cache with every array read-only."""
+    for array in dict.values(cache):
         if isinstance(array, np.ndarray):
             array.setflags(write=False)
+    return settled(cache)

@@ -35,19 +35,25 @@ class Softmax(Layer):
          "一份变大，别的就得变小，所以每一行梯度加起来是 0。"),
     )
 
+    reuse = False       # set by a layer that needs its scores no longer: weights and gradients may take their memory
+
     def forward(self, scores, *, mask=None):
         if scores.ndim < 1:
             raise ValueError(f"scores must have shape (..., S); got {scores.shape}")
         mask = mask if mask is None else fit_mask(mask, scores.shape)
         seen = np.ascontiguousarray(scores) if mask is None else np.where(mask, scores, -np.inf)
-        weights = np.empty_like(seen) if mask is None else seen
+        weights = seen if self.reuse or mask is not None else np.empty_like(seen)
         by_rows(_shares, seen, weights)
-        self.cache = {"scores": scores, "mask": mask, "weights": weights}
+        self.keep(scores=None if self.reuse else scores, mask=mask, weights=weights)
         return weights
 
     def backward(self, dweights):
-        mask, weights = self.cache["mask"], self.cache["weights"]
+        mask, weights = self.cache.get("mask"), self.cache["weights"]
         felt = dweights if mask is None else np.where(mask, dweights, 0)       # not even NaN crosses a hidden cell
+        if "scores" not in self.cache:
+            by_rows(_shares_backward, weights, felt, felt)
+            self.grads = {"scores": felt}
+            return felt
         dscores = np.empty(felt.shape, np.result_type(weights, felt))
         by_rows(_shares_backward, weights, np.ascontiguousarray(felt), dscores)
         self.grads = {"weights": dweights, "scores": dscores}
@@ -68,6 +74,6 @@ def _shares(seen, weights):
 
 def _shares_backward(weights, dweights, dscores):
     """dscores = weights ∘ (dweights − Σ weights ∘ dweights), row by row."""
-    row_term = np.add.reduce(np.multiply(weights, dweights, out=dscores), axis=-1, keepdims=True)
+    row_term = np.einsum("...s,...s->...", weights, dweights)[..., None]
     np.subtract(dweights, row_term, out=dscores)
     dscores *= weights
