@@ -35,7 +35,7 @@ def _variant(combine):
 
 
 MISTAKES = (
-    Mistake(_variant(lambda dQ, dK, dV, q, k, v: (dQ @ q.T, dK @ k.T)), "忘了值这条路：memory 既是键又是值，两条路的梯度要相加。",
+    Mistake(_variant(lambda dQ, dK, dV, q, k, v: (dQ @ q.T, dK @ k.T)), "忘了值这条路：memory 同时是键和值，两条路的梯度要相加。",
             "The value path is missing: the memory is both keys and values, and the two gradients add up."),
     Mistake(_variant(lambda dQ, dK, dV, q, k, v: (dQ @ q.T, dV @ v.T)), "忘了键这条路：两条路的梯度要相加。",
             "The key path is missing: the two gradients add up."),

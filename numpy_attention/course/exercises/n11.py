@@ -34,11 +34,11 @@ MISTAKES = (
             "total 缩放了，mixed 没有：两个都要用同样的因子。", "total was rescaled, mixed was not: both take the same factors."),
     Mistake(lambda m1, l1, o1, m2, l2, o2: (np.maximum(m1, m2), *(np.exp(np.maximum(m1, m2) - m1).reshape(s) * x + np.exp(np.maximum(m1, m2) - m2).reshape(s) * y
                                                                   for x, y, s in ((l1, l2, (-1,)), (o1, o2, (-1, 1))))),
-            "指数的正负号反了：exp(旧 − 新)，永远不超过 1。", "The exponent has the wrong sign: exp(old − new) never exceeds 1."),
+            "指数的正负号反了：exp(原来的 − 新的)，永远不超过 1。", "The exponent has the wrong sign: exp(old − new) never exceeds 1."),
     Mistake(lambda m1, l1, o1, m2, l2, o2: (lambda m, t, o: (m, t, o / t[:, None]))(*merge(m1, l1, o1, m2, l2, o2)),
-            "除得太早了：最后一块合并完再除以 total，否则下一次合并就不对。", "Divided too early: divide by total after the last block, or the next merge goes wrong."),
+            "除得太早了：最后一块合并完再除以 total，不然下一次合并就不对。", "Divided too early: divide by total after the last block, or the next merge goes wrong."),
     Mistake(lambda m1, l1, o1, m2, l2, o2: (m2, np.exp(m1 - m2) * l1 + l2, np.exp(m1 - m2)[:, None] * o1 + o2),
-            "总是用第二块的最大值作基准：取两者中较大的，否则 exp 会溢出。", "The second block's maximum was taken for both: take the larger of the two, or exp overflows."),
+            "总是用第二块的最大值作基准：取两者中较大的，不然 exp 会溢出。", "The second block's maximum was taken for both: take the larger of the two, or exp overflows."),
 )
 
 

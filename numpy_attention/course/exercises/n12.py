@@ -9,9 +9,9 @@ from ..comparing import HOLE
 from ..exercise import Exercise, Mistake, Stage
 from ..words import Finding, Words
 
-FALSE_ALARM = Words("误报：测试抱怨了一个正确的层。比较浮点数要留容差；先在一个正确的 na.MultiHeadAttention 上跑通。",
+FALSE_ALARM = Words("误报：测试对一个正确的层报了错。比较小数要留容差；先在一个正确的 na.MultiHeadAttention 上试一试。",
                     "A false alarm: the test complained about a correct layer. Compare floats with a tolerance, and try it on a right na.MultiHeadAttention first.")
-NOTHING = Words("什么也没发现：测试要用 assert 抱怨，或者返回 False。", "Nothing was noticed: a test complains by assert, or returns False.")
+NOTHING = Words("什么也没发现：测试要用 assert 报错，或者返回 False。", "Nothing was noticed: a test complains by assert, or returns False.")
 BLIND_BACKWARD = Words("反向里的错误还活着：数值和对称性看不见它们，要用 na.check_gradients。",
                        "The bugs of the way back are still alive: numbers and symmetries cannot see them; use na.check_gradients.")
 BLIND_FORWARD = Words("前向的错误还活着：梯度检查只问「反向配不配前向」，前向算错了它看不见。加上独立的前向：自己从参数算一遍。",
@@ -122,7 +122,7 @@ MISTAKES = (
     Mistake(_without_masks, *NO_MASK),
 )
 EXERCISES = (
-    Exercise("kill-the-bugs", "12", Words("写一个测试：错的层要抱怨，对的层不抱怨。", "Write a test that complains about wrong layers, and about no right one."),
+    Exercise("kill-the-bugs", "12", Words("写一个测试：错的层要报错，对的层不报错。", "Write a test that complains about wrong layers, and about no right one."),
              (Stage(Words("不误报", "no false alarm"), _no_false_alarm), Stage(Words("前向的错误", "bugs of forward"), _kills(FORWARD_BUGS, BLIND_FORWARD)),
               Stage(Words("掩码的错误", "bugs of masks"), _kills(MASK_BUGS, NO_MASK)),
               Stage(Words("反向的错误", "bugs of backward"), _kills(GRADIENT_BUGS, BLIND_BACKWARD))),

@@ -7,7 +7,7 @@ from ..exercise import GOLDEN, INVARIANT, RANDOM, Exercise, Mistake, Stage
 from ..words import Finding, Words
 
 LEAST = 0.05
-NOT_SHARES = Words("一行权重要加起来是 1：方向要和全 1 的向量也垂直，不能事后归一化。", "A row of weights sums to 1: the direction must be orthogonal to the ones as well; normalising afterwards spoils the output.")
+NOT_SHARES = Words("一行权重要加起来是 1：方向要和全 1 的向量也正交，不能事后归一化。", "A row of weights sums to 1: the direction must be orthogonal to the ones as well; normalising afterwards spoils the output.")
 NEGATIVE = Words("份额不能是负的：走到第一个权重变成 0 就停。", "Shares are not negative: stop where the first of them reaches 0.")
 OTHER_OUTPUT = Words("输出变了：n @ V 必须是 0。", "The output has changed: n @ V has to be 0.")
 SAME = Words("权重几乎没变：沿着零空间的方向走远一点。", "The weights hardly changed: go further along a direction of the null space.")
