@@ -22,6 +22,8 @@ COMMANDS = {    # name: (the room, what it does)
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser whose errors are one line that says what to do."""
 
+    NAME = "python -m numpy_attention"
+
     def error(self, message):
         """Print the message in one line and leave with status 2."""
         self.exit(USAGE_ERROR, f"{self.prog}: {message}; see {self.prog} --help\n")
@@ -43,11 +45,16 @@ def main(argv=None):
         return CLOSED_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except ImportError as error:        # the plots say what to install; any other is a mistake of ours
+        if "pip install" not in str(error):
+            raise
+        print(f"{Parser.NAME}: {error}", file=sys.stderr)
+        return USAGE_ERROR
 
 
 def parser(argv=()):
     """The parser of all commands; only the room of the command that was typed is opened."""
-    top = Parser(prog="python -m numpy_attention", description="Walk through multi-head attention, step by step: "
+    top = Parser(prog=Parser.NAME, description="Walk through multi-head attention, step by step: "
                  "every matrix with its name, formula, shape and numbers, forward and backward.")
     top.add_argument("--example", choices=["by-hand", "cycle", "full-size"], default="by-hand",
                      help="which worked example (%(default)s)")
