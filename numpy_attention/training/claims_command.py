@@ -24,6 +24,9 @@ def run(arguments):
     if unknown := [name for name in names if name not in CLAIMS]:
         print(f"claims: there is no claim {unknown[0]!r}; there are: {', '.join(CLAIMS)}", file=sys.stderr)
         return USAGE_ERROR
+    if arguments.seeds < 1:             # without a measurement every claim would hold
+        print(f"claims: --seeds must be at least 1, got {arguments.seeds}", file=sys.stderr)
+        return USAGE_ERROR
     if arguments.list:
         print("\n".join(f"{name:<24}{CLAIMS[name].says}" for name in names))
         return 0
