@@ -130,7 +130,8 @@ def unchanged_after_exception(seen):
         changed = _changed(seen.given, trial)
         if changed:
             return Line("after an exception", False, f"{', '.join(changed)} changed when forward stopped half-way")
-    return Line("after an exception", True, f"still unchanged (forward stopped at each of {stops} lines)" if stops else
+    where = "its one line" if stops == 1 else f"each of {stops} lines"
+    return Line("after an exception", True, f"still unchanged (forward stopped at {where})" if stops else
                 "not tried: forward has no lines of Python to stop at")
 
 

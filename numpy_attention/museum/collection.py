@@ -36,6 +36,6 @@ def card(name):
     """
     if name not in SPECIMENS:
         near = difflib.get_close_matches(str(name), SPECIMENS, n=3, cutoff=0.3)
-        raise KeyError(f"there is no specimen {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+        raise KeyError(f"there is no specimen {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ";")
                        + " museum.names() lists all")
     return SPECIMENS[name]

@@ -39,8 +39,9 @@ def trace_file(path, *, num_heads=None, tokens=None, backward=True):
     else:
         missing = [name for name in "QKV" if name not in arrays]
         if missing:
-            raise ValueError(f"{Path(path).name} holds {_names(arrays)}, but not {', '.join(missing)}: it wants Q, K "
-                             "and V, or x (or query, memory; or query, key, value) with W_Q, W_K, W_V and W_O")
+            lacks = f", but not {', '.join(missing)}" if arrays else ""
+            raise ValueError(f"{Path(path).name} holds {_names(arrays)}{lacks}: it wants Q, K and V, or x (or "
+                             "query, memory; or query, key, value) with W_Q, W_K, W_V and W_O")
         layer, inputs = ScaledDotProductAttention(), {name: arrays[name] for name in "QKV"}
         last, allowed = "dheads", set("QKV")
     unknown = [name for name in arrays if name not in allowed and name not in BESIDES]
