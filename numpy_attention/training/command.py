@@ -42,6 +42,8 @@ def run(arguments):
         _check_figure(arguments.figure)
         made = task(arguments.task, **dict(map(_setting, arguments.settings)))
         steps = made.steps if arguments.steps is None else arguments.steps
+        if steps < 0:
+            raise ValueError(f"steps must not be negative, got {steps}")
         every = max(1, min(25, steps // 8))
         result = train(made, steps=steps, stop_at=arguments.stop_at, seed=arguments.seed, lr=arguments.lr,
                        measure_every=every, snapshots=range(0, steps + 1, every) if arguments.figure else (),
