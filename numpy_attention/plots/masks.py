@@ -67,7 +67,7 @@ def plot_masks(
         nothing = ", ".join(rows[i] for i in blind)
         return say(lang, f"{len(rows)} × {len(columns)} scores under a mask that hides {count} of {hidden.size} cells."
                    + f" Sees no key: {nothing}." * bool(blind),
-                   f"{len(rows)} × {len(columns)} 的分数，遮罩遮住 {hidden.size} 格中的 {count} 格。"
+                   f"{len(rows)} × {len(columns)} 的分数，掩码遮住 {hidden.size} 格中的 {count} 格。"
                    + f"什么也看不到：{nothing}。" * bool(blind))
 
     return finish(figure, each(lang, alt), row_text(title, panels, rows, columns))

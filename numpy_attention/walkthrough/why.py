@@ -7,7 +7,7 @@ from .text import numbers, wrap
 MOST_TERMS = 8
 WORDS = {
     "given": ("given: nothing comes before it", "是给定的：前面没有别的步骤"),
-    "hidden": ("the mask hides it, so it is exactly 0", "被遮罩挡住，所以正好是 0"),
+    "hidden": ("the mask hides it, so it is exactly 0", "被掩码挡住，所以正好是 0"),
     "unstated": ("not written out for this step; its line of code is", "这一步不逐项写出；它的代码是"),
     "less": ("minus the largest, so that no exponential overflows", "先减去最大值，指数就不会溢出"),
 }
