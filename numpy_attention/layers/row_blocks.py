@@ -1,8 +1,9 @@
-"""Row blocks: the same small function on a block of rows at a time, and on two blocks at once where it pays.
+"""Row blocks: the same small function on a block of rows at a time, and large jobs on several processors at once.
 
 What is done to each row by itself, such as a softmax, can be done to any group of rows. A group that fits into the
-processor's cache is read from memory once instead of once an operation, and NumPy lets several threads compute at the
-same time. The numbers are the same for every block size and every number of threads.
+processor's cache is read from memory once instead of once an operation. Heads have nothing to do with each other, and
+NumPy lets several threads compute at the same time. The numbers are the same for every block size and every number of
+threads.
 """
 import contextvars
 import functools
@@ -20,8 +21,8 @@ def by_rows(function, *arrays):
         return function(*arrays)
     tables = [array.reshape(-1, array.shape[-1]) for array in arrays]       # views: the arrays are contiguous
     height = max(1, BLOCK // tables[0].shape[-1])
-    blocks = [[table[top:top + height] for table in tables] for top in range(0, len(tables[0]), height)]
-    at_once(function, blocks, arrays[0].size)
+    for top in range(0, len(tables[0]), height):
+        function(*(table[top:top + height] for table in tables))
 
 
 def at_once(function, jobs, numbers):
