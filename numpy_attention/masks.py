@@ -109,7 +109,8 @@ def fit_mask(mask, shape):
     mask = _array("mask", mask)
     if mask.dtype != bool:
         raise TypeError(f"mask must be boolean (True = may attend), got {mask.dtype}: "
-                        "use mask.astype(bool) if it holds 0 and 1, or bias= if it holds floats to be added")
+                        "use mask.astype(bool) if it holds 0 and 1, or bias= if it holds floats to be added; "
+                        "na.causal_mask and na.padding_mask make the usual ones")
     return fit("mask", mask.copy(), shape)
 
 

@@ -201,9 +201,9 @@ assert two.std() < 0.001
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 一行权重加起来是 1，一个头一次只能给出一种分配；要同时取不同位置的内容而不混在一起，就需要多个头。
-# 2. 参数总数不变：d_model 切成 h 份，每个头 d_k = d_model / h，最后拼接再乘 W_O。
+# 2. 参数总数不变：d_model 切成 H 份，每个头 d_k = d_model / H，最后拼接再乘 W_O。
 # 3. 头的分工是训练出来的，可以测量；我的实验里，k 个问题至少要 k 个头才学得会。
 #
 # 1. A row of weights sums to 1, so a head has one distribution to give. To fetch several places without mixing them up, one needs several heads.
-# 2. It costs no parameters: d_model is cut into h pieces of d_k = d_model / h, concatenated at the end and mixed by W_O.
+# 2. It costs no parameters: d_model is cut into H pieces of d_k = d_model / H, concatenated at the end and mixed by W_O.
 # 3. The division of labour is learned and can be measured: in my experiment k questions needed at least k heads.

@@ -95,10 +95,12 @@ matrix.plot(lang="both")
 
 # %% [markdown]
 # 没有一列是满的，也没有一行是空的。**参考数值**看不见反向；**梯度检查**看不见前向：它只问「反向配不配这个前向」，前向算错了，只要反向跟着错，它就满意。
+# 那四个它也亮的掩码标本，是因为反向没有跟着错：有的出了 NaN，有的忘了那几格本该为零。
 # 两样都要有。
 #
 # No column is full, and no row is empty. **Golden numbers** cannot see backward. The **gradient check** cannot see forward: it asks whether backward belongs to
 # this forward, and is content with the right gradient of the wrong function. One needs both.
+# It does see four of the mask's specimens: there backward did not follow, it gives NaN or forgets that hidden cells get 0.
 
 # %%
 assert max(caught.values()) < len(names)

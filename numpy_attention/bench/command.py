@@ -3,11 +3,13 @@ import argparse
 import json
 import platform
 import sys
+from pathlib import Path
 
 from .contenders import available, contender, operations
 from .memory import peak_megabytes
 from .timing import alternate, product, quartiles
 
+USAGE_ERROR = 2
 SIZES = [(1, 16, 64, 4), (1, 3, 512, 8), (8, 128, 512, 8), (2, 512, 512, 8), (1, 2048, 512, 8), (1, 4096, 512, 8)]
 
 
@@ -15,7 +17,7 @@ def configure(parser):
     """Give `parser` the options of the benchmark."""
     parser.add_argument("--sizes", nargs="+", type=_size, default=SIZES, metavar="N,L,D,H", help="instead of the usual")
     parser.add_argument("--dtype", choices=["float32", "float64", "both"], default="both")
-    parser.add_argument("--seconds", type=float, default=6.0, help="time for each row of sizes (%(default)g)")
+    parser.add_argument("--seconds", type=_seconds, default=6.0, help="time for each row of sizes (%(default)g)")
     parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory in fresh processes")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     parser.add_argument("--figure", metavar="FILE", help="also draw time and memory against the length")
@@ -29,8 +31,24 @@ def _size(text):
     return tuple(map(int, parts))
 
 
+def _seconds(text):
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"wants a number of seconds, not {text!r}")
+    return seconds
+
+
 def run(arguments):
     """Measure, print the table, write what was asked for."""
+    for path in filter(None, (arguments.json, arguments.figure)):       # rather now than after all the measuring
+        if not Path(path).absolute().parent.is_dir():
+            print(f"bench: there is no folder for {path}", file=sys.stderr)
+            return USAGE_ERROR
+    if arguments.figure:
+        from ..plots.cost import plot_cost
     dtypes = ["float32", "float64"] if arguments.dtype == "both" else [arguments.dtype]
     results = []
     for dtype in dtypes:
@@ -44,7 +62,6 @@ def run(arguments):
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump({**machine, "results": results}, file, indent=1)
     if arguments.figure:
-        from ..plots.cost import plot_cost
         plot_cost(results).save(arguments.figure)
     return 0
 

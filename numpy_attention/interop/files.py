@@ -116,7 +116,7 @@ def unpack_npz(data):
 
 def _pack_safetensors(arrays):
     save_bytes = _safetensors().save
-    return save_bytes(arrays, metadata={"sha256": _digest(arrays)})         # one key: the library writes several in any order
+    return save_bytes(arrays, metadata={"sha256": _digest(arrays)})     # one key: several come out in any order
 
 
 def _unpack_safetensors(data):

@@ -111,6 +111,8 @@ class MultiHeadAttention(Layer):
     @property
     def weights(self):
         """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
+        if not self.attention.cache:
+            raise RuntimeError("there are no weights before a forward pass: call mha(x) first")
         return self.attention.weights
 
     def forward(self, query, key=None, value=None, *, mask=None, bias=None):

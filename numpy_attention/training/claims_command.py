@@ -1,6 +1,7 @@
 """The command `claims`: measure what textbooks claim, print each claim with its numbers, fail if one does not hold."""
 import sys
 
+from ..walkthrough.text import wrap
 from .claims import CLAIMS, check_claims
 from .claims.claim import SEEDS
 from .sweeps import processes
@@ -28,7 +29,8 @@ def run(arguments):
         print(f"claims: --seeds must be at least 1, got {arguments.seeds}", file=sys.stderr)
         return USAGE_ERROR
     if arguments.list:
-        print("\n".join(f"{name:<24}{CLAIMS[name].says}" for name in names))
+        for name in names:
+            print("\n".join([name, *wrap(CLAIMS[name].says, indent=4)]))
         return 0
     failed = []
     with processes(arguments.workers) as executor:

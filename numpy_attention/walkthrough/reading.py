@@ -45,8 +45,10 @@ def trace(subject, *, tokens=None, query_tokens=None, key_tokens=None, title=Non
     if isinstance(subject, str):
         from .examples import worked_example
         subject = worked_example(subject)
-    if not isinstance(subject, Layer):
+    if hasattr(subject, "trace"):
         return subject.trace()
+    if not isinstance(subject, Layer):
+        raise TypeError(f"trace takes a layer, a worked example or its name; got {type(subject).__name__}")
     if not subject.cache:
         raise RuntimeError(f"{type(subject).__name__} has not run yet: call layer(...) first, then trace(layer)")
     forward = [*_given(subject), *_steps(subject, "forward")]

@@ -61,7 +61,8 @@ class Session:
         word, _, rest = command.partition(" ")
         letter = LONG.get(word, word)
         if letter not in tuple("npgwivsbcflqh"):
-            raise ValueError(f"there is no command {word!r}; h shows them all")
+            there = word.isdecimal() or word in self.stepper.trace
+            raise ValueError(f"there is no command {word!r}; {f'g {word} goes there' if there else 'h shows them all'}")
         self.last = command
         getattr(self, f"_{letter}")(rest.strip())
 

@@ -33,6 +33,8 @@ class Trace(Sequence):
             return self._steps[self.index(which)]
         if isinstance(which, slice):
             return self._like(self._steps[which])
+        if not -len(self) <= which < len(self):
+            raise IndexError(f"there is no step {which}: there are {len(self)}, from 0 to {len(self) - 1}")
         return self._steps[which]
 
     def __contains__(self, name):

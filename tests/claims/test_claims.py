@@ -70,4 +70,6 @@ def test_the_command_measures_prints_and_fails_if_a_claim_does(capsys, monkeypat
 
 def test_the_list_says_what_is_claimed(capsys):
     assert run("--list --quick") == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(QUICK)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == list(QUICK)
+    assert max(map(len, lines)) <= 80
