@@ -9,9 +9,9 @@ A mask is boolean and True means "may attend". Its rank decides what its axes ar
 An axis of size 1 stands for all. Masks are combined with `&`. What should be *added* to the scores is not a mask
 but a `bias`, made of floats, with the same ranks.
 """
-import operator
-
 import numpy as np
+
+from .layers.layer import whole
 
 
 def causal_mask(L, S=None, *, offset=None):
@@ -63,7 +63,7 @@ def window_mask(L, S=None, *, left, right, offset=None):
         raise ValueError(f"offset must be given when S differs from L (L = {L}, S = {S}): offset=0 aligns the first "
                          f"query with the first key (top left); offset={S - L}, that is S - L, aligns the last query "
                          "with the last key (bottom right, as with a KV cache)")
-    place = np.arange(L)[:, None] + (0 if offset is None else _whole("offset", offset))
+    place = np.arange(L)[:, None] + (0 if offset is None else whole("offset", offset))
     key = np.arange(S)
     mask = np.ones((L, S), dtype=bool)
     if left is not None:
@@ -172,19 +172,10 @@ def _padding_hint(array, shape):
 
 
 def _count(name, value):
-    number = _whole(name, value)
+    number = whole(name, value)
     if number < 0:
         raise ValueError(f"{name} must not be negative, got {number}")
     return number
-
-
-def _whole(name, value):
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
 
 
 def _array(name, given):

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ..masks import causal_mask, take_mask_and_bias
-from .attention import check_shapes, gather
+from .attention import ScaledDotProductAttention, check_shapes, gather
 from .dropout import Dropout
 from .layer import Layer, size
 from .repeat_heads import group_size
@@ -67,6 +67,8 @@ class BlockedAttention(Layer):
         self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
         self.causal, self.offset, self.scale = causal, offset, scale
         self.p, self.rng = Dropout(dropout).p, np.random.default_rng(rng)
+
+    scale_for = ScaledDotProductAttention.scale_for
 
     @property
     def weights(self):

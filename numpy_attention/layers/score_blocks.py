@@ -3,8 +3,6 @@
 Whoever needs them, forward or backward, asks for the blocks in turn; each is computed when it comes and forgotten
 afterwards. Blocks in which nothing is seen are left out.
 """
-import math
-
 import numpy as np
 
 from ..masks import fit
@@ -22,7 +20,7 @@ class ScoreBlocks:
         self.Q, self.K, self.V = self.Q[place], K[self.shared], V[self.shared]
         self.mask = None if mask is None else np.broadcast_to(mask, shape)[place]
         self.bias = None if bias is None else np.broadcast_to(fit("bias", bias, shape), shape)[place]
-        self.scale = 1 / math.sqrt(self.Q.shape[-1]) if layer.scale is None else layer.scale
+        self.scale = layer.scale_for(self.Q)
 
     def blocks(self):
         """(rows, columns, scores, seen) of every block in which something is seen; seen is None where all is."""

@@ -53,10 +53,6 @@ class Step:
         """The name without its layer's: "dW" for "query_proj.dW"."""
         return self.name.rpartition(".")[2]
 
-    def note(self, lang="en"):
-        """The sentence in "en", "zh", or "both" (Chinese first)."""
-        return {"en": self.note_en, "zh": self.note_zh}.get(lang) or f"{self.note_zh} {self.note_en}".strip()
-
 
 def source_line(layer, method, name):
     """(file:line, code) of the line in `layer`'s forward or backward that first assigns `name`."""
