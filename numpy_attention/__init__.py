@@ -11,19 +11,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .engine.layer import Layer
 from .layers.activations import GELU, ReLU, SiLU
-from .layers.alibi import alibi_bias, alibi_slopes
 from .layers.attention import ScaledDotProductAttention
-from .layers.blocked_attention import BlockedAttention
 from .layers.cross_entropy import CrossEntropyLoss
-from .layers.dropout import Dropout
 from .layers.embedding import Embedding
-from .layers.extra_keys import ExtraKeyAttention
 from .layers.feed_forward import FeedForward
 from .layers.gated_feed_forward import GatedFeedForward
 from .layers.heads import MergeHeads, SplitHeads
-from .layers.kv_cache import KVCache
-from .layers.layer import Layer
 from .layers.layer_norm import LayerNorm
 from .layers.learned_positions import LearnedPositions
 from .layers.linear import Linear
@@ -31,15 +26,20 @@ from .layers.log_softmax import LogSoftmax
 from .layers.mean_squared_error import MeanSquaredError
 from .layers.multi_head import MultiHeadAttention
 from .layers.positions import sinusoidal_positions
-from .layers.repeat_heads import RepeatHeads
 from .layers.rms_norm import RMSNorm
-from .layers.rotary import Rotary, RotaryAttention
-from .layers.soft_cap import SoftCap
 from .layers.softmax import Softmax
 from .layers.transformer_decoder import TransformerDecoder
 from .layers.transformer_decoder_layer import TransformerDecoderLayer
 from .layers.transformer_encoder import TransformerEncoder
 from .layers.transformer_encoder_layer import TransformerEncoderLayer
+from .layers.variants.alibi import alibi_bias, alibi_slopes
+from .layers.variants.blocked_attention import BlockedAttention
+from .layers.variants.dropout import Dropout
+from .layers.variants.extra_keys import ExtraKeyAttention
+from .layers.variants.kv_cache import KVCache
+from .layers.variants.repeat_heads import RepeatHeads
+from .layers.variants.rotary import Rotary, RotaryAttention
+from .layers.variants.soft_cap import SoftCap
 from .masks import causal_mask, padding_mask, window_mask
 
 if TYPE_CHECKING:       # so that editors know what comes later

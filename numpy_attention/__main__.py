@@ -1,7 +1,7 @@
-"""python -m numpy_attention: see numpy_attention.cli."""
+"""python -m numpy_attention: see numpy_attention.commands."""
 import sys
 
-from .cli import main
+from .commands.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,7 +11,7 @@ but a `bias`, made of floats, with the same ranks.
 """
 import numpy as np
 
-from .layers.layer import whole
+from .engine.arguments import count, rectangular, whole
 
 
 def causal_mask(L, S=None, *, offset=None):
@@ -57,8 +57,8 @@ def window_mask(L, S=None, *, left, right, offset=None):
 
     Source: Beltagy et al. 2020 (Longformer), section 3.1.
     """
-    L = _count("L", L)
-    S = L if S is None else _count("S", S)
+    L = count("L", L)
+    S = L if S is None else count("S", S)
     if offset is None and S != L:
         raise ValueError(f"offset must be given when S differs from L (L = {L}, S = {S}): offset=0 aligns the first "
                          f"query with the first key (top left); offset={S - L}, that is S - L, aligns the last query "
@@ -67,9 +67,9 @@ def window_mask(L, S=None, *, left, right, offset=None):
     key = np.arange(S)
     mask = np.ones((L, S), dtype=bool)
     if left is not None:
-        mask &= key >= place - _count("left", left)
+        mask &= key >= place - count("left", left)
     if right is not None:
-        mask &= key <= place + _count("right", right)
+        mask &= key <= place + count("right", right)
     return mask
 
 
@@ -87,8 +87,8 @@ def padding_mask(lengths, S):
     array([[1, 0, 0],
            [1, 1, 1]])
     """
-    S = _count("S", S)
-    lengths = _array("lengths", lengths)
+    S = count("S", S)
+    lengths = rectangular("lengths", lengths)
     if lengths.dtype == bool:
         if lengths.ndim != 2 or lengths.shape[1] != S:
             raise ValueError(f"a boolean padding must have shape (N, S) with S = {S}; got {lengths.shape}")
@@ -100,86 +100,3 @@ def padding_mask(lengths, S):
     if lengths.size and (lengths.min() < 0 or lengths.max() > S):
         raise ValueError(f"lengths must lie in 0..S = 0..{S}; got {lengths.min()}..{lengths.max()}")
     return (np.arange(S) < lengths[:, None])[:, None, None, :]
-
-
-def fit_mask(mask, shape):
-    """A caller's mask, checked and shaped so that it broadcasts to the scores' `shape`; None stays None."""
-    if mask is None:
-        return None
-    mask = _array("mask", mask)
-    if mask.dtype != bool:
-        raise TypeError(f"mask must be boolean (True = may attend), got {mask.dtype}: "
-                        "use mask.astype(bool) if it holds 0 and 1, or bias= if it holds floats to be added; "
-                        "na.causal_mask and na.padding_mask make the usual ones")
-    return fit("mask", mask.copy(), shape)
-
-
-def fit_bias(bias, shape, dtype=np.float64):
-    """A caller's additive bias, checked and shaped like a mask; in the precision `dtype` unless it is complex."""
-    if bias is None:
-        return None
-    bias = _array("bias", bias)
-    if bias.dtype.kind not in "fc":
-        raise TypeError(f"bias is added to the scores and must be floats, got {bias.dtype}: "
-                        "use mask= for a boolean pattern, or bias.astype(float) if you mean to add it")
-    return fit("bias", bias.astype(bias.dtype if bias.dtype.kind == "c" else dtype), shape)
-
-
-def take_mask_and_bias(mask, bias, shape, dtype):
-    """The caller's mask, fitted to the scores' `shape`, and bias, checked and in `dtype`, as arrays of our own.
-
-    A bias of -inf hides a cell as surely as a mask does, so such cells join the mask.
-    """
-    mask = fit_mask(mask, shape)
-    if bias is None:
-        return mask, None
-    fitted = fit_bias(bias, shape, dtype)
-    if np.isneginf(fitted.real).any():
-        seen = fitted.real > -np.inf
-        mask = seen if mask is None else mask & seen
-    return mask, fitted.reshape(np.shape(bias))
-
-
-def sum_like(dbiased, bias):
-    """The gradient of a bias that was added to the scores: summed over the axes for which it stood in."""
-    fitted = fit("bias", bias, dbiased.shape)
-    dbias = dbiased.sum(axis=tuple(range(dbiased.ndim - fitted.ndim)))
-    alone = tuple(axis for axis, size in enumerate(fitted.shape) if size == 1)
-    return dbias.sum(axis=alone, keepdims=True).reshape(bias.shape)
-
-
-def fit(name, array, shape):
-    """`array`, checked and with an axis for the heads where it has none, so that it broadcasts to `shape`."""
-    axes = ("N", "H", "L", "S") if len(shape) == 4 else ("N", "L", "S")[-len(shape):]
-    if len(shape) > 4:
-        axes = tuple(f"B{i}" for i in range(len(shape) - 2)) + ("L", "S")
-    allowed = [axes[-2:], *([("N", "L", "S")] if len(shape) == 4 else []), *([axes] if len(shape) > 2 else [])]
-    mine = next((these for these in allowed if len(these) == array.ndim), None)
-    if mine is None:
-        wanted = " or ".join(f"({', '.join(these)})" for these in allowed)
-        raise ValueError(f"{name} must have shape {wanted}; got {array.shape}")
-    expected = tuple(shape[axes.index(axis)] for axis in mine)
-    if any(have not in (1, want) for have, want in zip(array.shape, expected, strict=True)):
-        raise ValueError(f"{name} must have shape ({', '.join(mine)}) = {expected}, where 1 stands for all; "
-                         f"got {array.shape}{_padding_hint(array, shape)}")
-    return array[:, None] if len(mine) == 3 and len(shape) == 4 else array
-
-
-def _padding_hint(array, shape):
-    if array.ndim == 2 and len(shape) > 2 and array.shape[0] == shape[0]:
-        return f". To hide the padding keys of each sequence, (N, S): padding_mask(..., S={shape[-1]})"
-    return ""
-
-
-def _count(name, value):
-    number = whole(name, value)
-    if number < 0:
-        raise ValueError(f"{name} must not be negative, got {number}")
-    return number
-
-
-def _array(name, given):
-    try:
-        return np.asarray(given)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a rectangular array: {error}") from None

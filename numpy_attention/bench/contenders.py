@@ -3,8 +3,8 @@ import importlib.util
 
 import numpy as np
 
-from ..layers.blocked_attention import BlockedAttention
 from ..layers.multi_head import MultiHeadAttention
+from ..layers.variants.blocked_attention import BlockedAttention
 
 NAMES = ("direct", "blocked", "torch with weights", "torch SDPA")
 

@@ -8,11 +8,8 @@ import numpy as np
 from .. import masks
 from ..layers.activations import GELU, ReLU, SiLU
 from ..layers.attention import ScaledDotProductAttention
-from ..layers.blocked_attention import BlockedAttention
 from ..layers.cross_entropy import CrossEntropyLoss
-from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
-from ..layers.extra_keys import ExtraKeyAttention
 from ..layers.feed_forward import FeedForward
 from ..layers.gated_feed_forward import GatedFeedForward
 from ..layers.heads import MergeHeads, SplitHeads
@@ -22,15 +19,18 @@ from ..layers.linear import Linear
 from ..layers.log_softmax import LogSoftmax
 from ..layers.mean_squared_error import MeanSquaredError
 from ..layers.multi_head import MultiHeadAttention
-from ..layers.repeat_heads import RepeatHeads
 from ..layers.rms_norm import RMSNorm
-from ..layers.rotary import Rotary, RotaryAttention
-from ..layers.soft_cap import SoftCap
 from ..layers.softmax import Softmax
 from ..layers.transformer_decoder import TransformerDecoder
 from ..layers.transformer_decoder_layer import TransformerDecoderLayer
 from ..layers.transformer_encoder import TransformerEncoder
 from ..layers.transformer_encoder_layer import TransformerEncoderLayer
+from ..layers.variants.blocked_attention import BlockedAttention
+from ..layers.variants.dropout import Dropout
+from ..layers.variants.extra_keys import ExtraKeyAttention
+from ..layers.variants.repeat_heads import RepeatHeads
+from ..layers.variants.rotary import Rotary, RotaryAttention
+from ..layers.variants.soft_cap import SoftCap
 
 N, H, L, S, d_k, d_v, D, kdim, vdim = 2, 3, 4, 5, 6, 7, 8, 9, 10
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..layers.dropout import Dropout
-from ..layers.layer import Layer
+from ..engine.layer import Layer
+from ..layers.variants.dropout import Dropout
 
 
 def sizes(subject, trial):

@@ -7,7 +7,7 @@ scores in both; here that is a bias, and its -inf, which hides, becomes a mask.
 """
 import numpy as np
 
-from ..masks import fit_mask
+from ..engine.mask_and_bias import fit_mask
 
 
 def masks_from_torch_true_hides(attn_mask=None, key_padding_mask=None, *, num_heads=None):

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..layers.embedding import Embedding
-from ..layers.extra_keys import ExtraKeyAttention
 from ..layers.feed_forward import FeedForward
 from ..layers.layer_norm import LayerNorm
 from ..layers.learned_positions import LearnedPositions
@@ -19,6 +18,7 @@ from ..layers.multi_head import MultiHeadAttention
 from ..layers.rms_norm import RMSNorm
 from ..layers.transformer_decoder_layer import TransformerDecoderLayer
 from ..layers.transformer_encoder_layer import TransformerEncoderLayer
+from ..layers.variants.extra_keys import ExtraKeyAttention
 
 OWN_NAMES = {
     Linear: {"W": "weight", "b": "bias"},

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from .layer import Layer
+from ..engine.layer import Layer
 
 
 class ReLU(Layer):

@@ -9,13 +9,13 @@ import math
 
 import numpy as np
 
-from ..masks import take_mask_and_bias
-from .adjust_scores import AdjustScores
-from .dropout import Dropout
-from .layer import Layer
-from .repeat_heads import add_group, group_size, repeat
+from ..engine.layer import Layer
+from ..engine.lazy import Later
+from ..engine.mask_and_bias import take_mask_and_bias
 from .softmax import Softmax
-from .tensors import Later
+from .variants.adjust_scores import AdjustScores
+from .variants.dropout import Dropout
+from .variants.repeat_heads import add_group, group_size, repeat
 
 LARGE = 1 << 22         # numbers: 16 MB of float32
 

@@ -6,7 +6,7 @@ minus what it should have said.
 """
 import numpy as np
 
-from .layer import Layer
+from ..engine.layer import Layer
 from .log_softmax import LogSoftmax
 
 REDUCTIONS = ("mean", "sum", "none")

@@ -5,7 +5,8 @@ occurs twice is pulled twice.
 """
 import numpy as np
 
-from .layer import Layer, precision, size
+from ..engine.arguments import precision, size
+from ..engine.layer import Layer
 
 
 class Embedding(Layer):

@@ -5,10 +5,11 @@ information between tokens, this layer works on what has arrived.
 """
 import numpy as np
 
+from ..engine.arguments import size
+from ..engine.layer import Layer
 from .activations import activation as make_activation
-from .dropout import Dropout
-from .layer import Layer, size
 from .linear import Linear
+from .variants.dropout import Dropout
 
 
 class FeedForward(Layer):

@@ -5,10 +5,11 @@ form with "silu", called SwiGLU, is what most large language models of today use
 """
 import numpy as np
 
+from ..engine.arguments import size
+from ..engine.layer import Layer
 from .activations import activation as make_activation
-from .dropout import Dropout
-from .layer import Layer, size
 from .linear import Linear
+from .variants.dropout import Dropout
 
 
 class GatedFeedForward(Layer):

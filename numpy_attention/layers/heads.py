@@ -5,7 +5,8 @@ first cut the row (reshape), then bring the head axis to the front (transpose). 
 reshaping (L, H·d) straight into (H, L, d) has the right shape and hands the heads the wrong numbers.
 `MergeHeads` undoes it, so each of the two is the other's backward pass.
 """
-from .layer import Layer, size
+from ..engine.arguments import size
+from ..engine.layer import Layer
 
 
 class SplitHeads(Layer):

@@ -6,7 +6,8 @@ own: neither the other tokens nor the rest of the batch matter. The small eps ke
 """
 import numpy as np
 
-from .layer import Layer, precision, size
+from ..engine.arguments import positive, precision, size
+from ..engine.layer import Layer
 
 
 class LayerNorm(Layer):
@@ -106,12 +107,6 @@ def sizes(name, value):
         raise ValueError(f"{name} must name at least one axis, got {value}")
     return tuple(size(name, each) for each in value)
 
-
-def positive(name, value):
-    """`value` as a float that is at least 0, or an error that names it."""
-    if isinstance(value, (bool, str)) or not np.isscalar(value) or not 0 <= value < np.inf:
-        raise ValueError(f"{name} must be a number that is not negative, such as 1e-5; got {value!r}")
-    return float(value)
 
 
 def check_last_axes(x, normalized_shape):

@@ -6,7 +6,8 @@ import operator
 
 import numpy as np
 
-from .layer import Layer, precision, size
+from ..engine.arguments import precision, size
+from ..engine.layer import Layer
 
 
 class LearnedPositions(Layer):

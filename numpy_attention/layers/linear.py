@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from .layer import Layer, precision, size
+from ..engine.arguments import precision, size
+from ..engine.layer import Layer
 
 
 class Linear(Layer):

@@ -5,7 +5,7 @@ its proper logarithm, and a loss made of logarithms stays finite. The row's maxi
 """
 import numpy as np
 
-from .layer import Layer
+from ..engine.layer import Layer
 
 
 class LogSoftmax(Layer):

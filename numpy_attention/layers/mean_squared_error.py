@@ -4,7 +4,7 @@ Squaring counts a large error far more than a small one, and makes the gradient 
 """
 import numpy as np
 
-from .layer import Layer
+from ..engine.layer import Layer
 
 REDUCTIONS = ("mean", "sum", "none")
 

@@ -7,10 +7,11 @@ of shape (D, d_k), one a head.
 """
 import numpy as np
 
-from ..masks import fit_bias, fit_mask
+from ..engine.arguments import size
+from ..engine.layer import Layer
+from ..engine.mask_and_bias import fit_bias, fit_mask
 from .attention import ScaledDotProductAttention
 from .heads import MergeHeads, SplitHeads
-from .layer import Layer, size
 from .linear import Linear
 
 

@@ -5,7 +5,7 @@ turning slower than the one before. Two positions that are a fixed distance apar
 """
 import numpy as np
 
-from .layer import precision, size, whole
+from ..engine.arguments import precision, size, whole
 
 
 def sinusoidal_positions(L, d_model, *, offset=0, base=10000.0, dtype=np.float64):

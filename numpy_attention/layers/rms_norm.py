@@ -5,8 +5,9 @@ to add, it is cheaper, and large language models have found that they miss nothi
 """
 import numpy as np
 
-from .layer import Layer, precision
-from .layer_norm import check_last_axes, positive, sizes
+from ..engine.arguments import positive, precision
+from ..engine.layer import Layer
+from .layer_norm import check_last_axes, sizes
 
 
 class RMSNorm(Layer):

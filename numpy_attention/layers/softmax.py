@@ -6,9 +6,9 @@ A hidden cell counts as a score of -∞, a share of 0. A row in which everything
 """
 import numpy as np
 
-from ..masks import fit_mask
-from .layer import Layer
-from .row_blocks import by_rows
+from ..engine.layer import Layer
+from ..engine.mask_and_bias import fit_mask
+from ..engine.row_blocks import by_rows
 
 
 class Softmax(Layer):

@@ -1,7 +1,8 @@
 """TransformerDecoder: decoder layers one after the other, all of them listening to the same memory."""
 import numpy as np
 
-from .layer import Layer, size
+from ..engine.arguments import size
+from ..engine.layer import Layer
 from .layer_norm import LayerNorm
 from .transformer_decoder_layer import TransformerDecoderLayer
 from .transformer_encoder_layer import check_tokens

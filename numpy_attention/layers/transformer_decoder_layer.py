@@ -5,13 +5,13 @@ keys and values from `memory`, the encoder's output. Give a causal mask, or the 
 """
 import numpy as np
 
-from ..masks import take_mask_and_bias
-from .dropout import Dropout
+from ..engine.layer import Layer
+from ..engine.mask_and_bias import take_mask_and_bias
 from .feed_forward import FeedForward
-from .layer import Layer
 from .layer_norm import LayerNorm
 from .multi_head import MultiHeadAttention
 from .transformer_encoder_layer import check_tokens
+from .variants.dropout import Dropout
 
 
 class TransformerDecoderLayer(Layer):

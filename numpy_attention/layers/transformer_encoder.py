@@ -4,7 +4,8 @@ What one layer hands over is what the next one listens to, so that later layers 
 """
 import numpy as np
 
-from .layer import Layer, size
+from ..engine.arguments import size
+from ..engine.layer import Layer
 from .layer_norm import LayerNorm
 from .transformer_encoder_layer import TransformerEncoderLayer, check_tokens
 

@@ -7,11 +7,11 @@ it behind each sum (post-norm); most models of today put it in front of each par
 """
 import numpy as np
 
-from .dropout import Dropout
+from ..engine.layer import Layer
 from .feed_forward import FeedForward
-from .layer import Layer
 from .layer_norm import LayerNorm
 from .multi_head import MultiHeadAttention
+from .variants.dropout import Dropout
 
 
 class TransformerEncoderLayer(Layer):

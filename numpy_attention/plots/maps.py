@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..masks import fit_mask
+from ..engine.mask_and_bias import fit_mask
 from .sources import find, is_holder
 
 FORMS = "(L, S), (H, L, S), (N, H, L, S), or a list with one such array per layer"

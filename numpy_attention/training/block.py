@@ -6,8 +6,8 @@ way back each sum hands its gradient on twice: straight down the stream, and thr
 """
 import numpy as np
 
+from ..engine.layer import Layer
 from ..layers.feed_forward import FeedForward
-from ..layers.layer import Layer
 from ..layers.layer_norm import LayerNorm
 
 

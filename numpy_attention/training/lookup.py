@@ -5,8 +5,8 @@ way back, the gradients of K and V flow to the memory and that of Q to the quest
 """
 import numpy as np
 
+from ..engine.layer import Layer
 from ..layers.embedding import Embedding
-from ..layers.layer import Layer
 from ..layers.linear import Linear
 from ..layers.multi_head import MultiHeadAttention
 from .model import start_small

@@ -5,8 +5,8 @@ matrices are small, so each product gets one thread: a second one would mostly w
 """
 import time
 
-from ..layers.blas import one_thread_each
-from ..layers.layer import size
+from ..engine.arguments import size
+from ..engine.threads import one_thread_each
 from .checkpoint import load_checkpoint, save_checkpoint
 from .diverged import Diverged
 from .interrupt import Interrupt

@@ -6,8 +6,9 @@ embedding and the logits is attention, so whatever the model has learned, its he
 """
 import numpy as np
 
+from ..engine.arguments import size
+from ..engine.layer import Layer
 from ..layers.embedding import Embedding
-from ..layers.layer import Layer, size
 from ..layers.linear import Linear
 from ..layers.multi_head import MultiHeadAttention
 from ..masks import causal_mask

@@ -7,12 +7,12 @@
     none         nothing; a causal model can still tell, because its first token sees one key and its last sees all
 """
 
-from ..layers.alibi import alibi_bias
+from ..engine.layer import Layer
 from ..layers.attention import ScaledDotProductAttention
-from ..layers.layer import Layer
 from ..layers.learned_positions import LearnedPositions
 from ..layers.positions import sinusoidal_positions
-from ..layers.rotary import RotaryAttention
+from ..layers.variants.alibi import alibi_bias
+from ..layers.variants.rotary import RotaryAttention
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "alibi", "none")
 

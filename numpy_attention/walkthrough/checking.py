@@ -6,8 +6,8 @@ the result. Of a large tensor a sample of numbers is nudged.
 """
 import numpy as np
 
+from ..engine.layer import Layer
 from ..gradcheck import check_gradients
-from ..layers.layer import Layer
 from .origins import origin
 
 MOST_NUDGED = 100

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..engine.layer import Layer
 from ..layers.attention import ScaledDotProductAttention
 from ..layers.embedding import Embedding
-from ..layers.layer import Layer
 from ..layers.multi_head import MultiHeadAttention
 from ..layers.positions import sinusoidal_positions
 from .reading import trace

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..layers.layer import Layer
-from ..layers.repeat_heads import group_size, repeat
+from ..engine.layer import Layer
+from ..layers.variants.repeat_heads import group_size, repeat
 from .run import Run
 from .step import Step, source_line
 from .trace import Trace

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.bench.command import table
 from numpy_attention.bench.contenders import contender, operations
 from numpy_attention.bench.timing import alternate, quartiles
-from numpy_attention.cli import main
-from numpy_attention.layers import house_rules
+from numpy_attention.commands.bench import table
+from numpy_attention.commands.main import main
+from numpy_attention.engine import call_rules
 
 
 class Counted(np.ndarray):
@@ -32,11 +32,11 @@ def counted(*shape):
 
 
 def products_of(function, *arguments):
-    Counted.products, house_rules._running.replaced = 0, []     # as if inside another layer: no conversions
+    Counted.products, call_rules._running.replaced = 0, []     # as if inside another layer: no conversions
     try:
         result = function(*arguments)
     finally:
-        house_rules._running.replaced = None
+        call_rules._running.replaced = None
     return Counted.products, result
 
 

@@ -1,11 +1,11 @@
-"""The claims that are quick to measure; all of them: python -m numpy_attention.training.claims."""
+"""The claims that are quick to measure; all of them: python -m numpy_attention claims."""
 import argparse
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from numpy_attention.training import claims_command
+from numpy_attention.commands import claims
 from numpy_attention.training.claims import CLAIMS, Claim, Verdict, at_least, at_most, check_claims
 
 QUICK = [name for name, claim in CLAIMS.items() if claim.quick]
@@ -46,7 +46,7 @@ def test_a_claim_holds_only_if_every_seed_keeps_every_margin():
 
 def run(line):
     parser = argparse.ArgumentParser()
-    claims_command.configure(parser)
+    claims.configure(parser)
     arguments = parser.parse_args(line.split())
     return arguments.run(arguments)
 
@@ -63,7 +63,7 @@ def test_the_command_measures_prints_and_fails_if_a_claim_does(capsys, monkeypat
     said = capsys.readouterr().out
     assert "gradient of W_Q at step 0, without over with" in said
     assert said.endswith("1 of 1 claims hold\n")
-    monkeypatch.setattr(claims_command, "check_claims", lambda names, **options: [verdict_on(0.5)])
+    monkeypatch.setattr(claims, "check_claims", lambda names, **options: [verdict_on(0.5)])
     assert run("gradient-without-scale --workers 1") == 1
     assert "0 of 1 claims hold; not example" in capsys.readouterr().out
 

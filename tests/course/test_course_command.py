@@ -8,7 +8,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from numpy_attention import course
-from numpy_attention.course import command, grading, lessons
+from numpy_attention.commands import course as command
+from numpy_attention.course import grading, lessons
 
 LESSONS = lessons.lessons()
 NUMBERS = [lesson.number for lesson in LESSONS]

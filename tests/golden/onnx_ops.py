@@ -2,7 +2,7 @@
 import numpy as np
 
 import numpy_attention as na
-from numpy_attention.layers.rotary import turn
+from numpy_attention.layers.variants.rotary import turn
 
 from .reference import adapter
 

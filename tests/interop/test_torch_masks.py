@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
+from numpy_attention.engine.mask_and_bias import fit_mask
 
 from ..golden.golden import cases
 from ..standard import H, L, N, S, draw
@@ -17,7 +18,7 @@ def bools(*shape, seed=0):
 
 def seen(mask):
     """A mask as the scores feel it."""
-    return np.broadcast_to(na.masks.fit_mask(mask, (N, H, L, S)), (N, H, L, S))
+    return np.broadcast_to(fit_mask(mask, (N, H, L, S)), (N, H, L, S))
 
 
 def test_the_two_polarities_are_opposites():

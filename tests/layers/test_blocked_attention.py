@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import numpy_attention as na
-from numpy_attention.layers import row_blocks
+from numpy_attention.engine import row_blocks
 
 from ..standard import MASK, QKV, D, H, L, N, S, d_k, d_v, draw
 

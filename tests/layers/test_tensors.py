@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import numpy_attention as na
+from numpy_attention.engine.lazy import Later, Tensors, settled
 from numpy_attention.layers import attention
-from numpy_attention.layers.tensors import Later, Tensors, settled
 
 from ..standard import GROUPED, QKV, D, L, N, draw
 

@@ -7,8 +7,8 @@ import pytest
 
 import numpy_attention as na
 from numpy_attention import museum
+from numpy_attention.commands.museum import configure
 from numpy_attention.gradcheck.layout import columns
-from numpy_attention.museum.command import configure
 from numpy_attention.museum.detectors import DETECTORS, alarm
 from numpy_attention.museum.rooms import ROOMS, random_parameters
 

@@ -4,7 +4,8 @@ import argparse
 import numpy as np
 import pytest
 
-from numpy_attention.training import command, task, train, training_film
+from numpy_attention.commands import train as command
+from numpy_attention.training import task, train, training_film
 
 
 def run(line):

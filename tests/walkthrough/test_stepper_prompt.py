@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.walkthrough import prompt
+from numpy_attention.commands import step
 from numpy_attention.walkthrough.own_arrays import trace_file
 from numpy_attention.walkthrough.session import Session, typed_lines
 from numpy_attention.walkthrough.text import width
@@ -15,8 +15,8 @@ from numpy_attention.walkthrough.text import width
 
 def session(commands, *options, capsys):
     parser = argparse.ArgumentParser()
-    prompt.configure(parser)
-    status = prompt.run(parser.parse_args([*map(str, options)]), io.StringIO(commands))
+    step.configure(parser)
+    status = step.run(parser.parse_args([*map(str, options)]), io.StringIO(commands))
     return status, capsys.readouterr()
 
 

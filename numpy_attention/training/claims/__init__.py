@@ -1,7 +1,7 @@
 """The claims: what textbooks repeat about attention, each measured with several seeds, each with its margin.
 
-    python -m numpy_attention.training.claims               # all of them, on all processors
-    python -m numpy_attention.training.claims induction     # one of them
+    python -m numpy_attention claims               # all of them, on all processors
+    python -m numpy_attention claims induction     # one of them
 
 A claim is a function of a seed; the files are sorted by what they ask about.
 """

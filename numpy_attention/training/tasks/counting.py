@@ -6,7 +6,7 @@ the head looks at it as much as at each of the equal letters, its share is 1 / (
 """
 import numpy as np
 
-from ...layers.layer import size
+from ...engine.arguments import size
 from .recipe import Batch, Task, shared
 
 

@@ -7,7 +7,7 @@ layer has to bind them first, by writing into the value's place what stood befor
 """
 import numpy as np
 
-from ...layers.layer import size
+from ...engine.arguments import size
 from .recipe import Batch, Task, at_least, onehot
 
 

@@ -7,7 +7,7 @@ weights are one distribution, and what it gathers is one mixture.
 """
 import numpy as np
 
-from ...layers.layer import size, whole
+from ...engine.arguments import size, whole
 from .recipe import Batch, Task, onehot, several
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...layers.layer import size
+from ...engine.arguments import size
 
 NOT_ASKED = -1          # the label of a place where no answer is asked for
 

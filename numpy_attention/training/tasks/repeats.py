@@ -7,7 +7,7 @@ close it.
 """
 import numpy as np
 
-from ...layers.layer import size
+from ...engine.arguments import size
 from .recipe import Batch, Task, several, shared
 
 

@@ -5,7 +5,7 @@ step it has to find, among the letters of the question, the smallest that has no
 """
 import numpy as np
 
-from ...layers.layer import size
+from ...engine.arguments import size
 from .recipe import Batch, Task, shared
 
 

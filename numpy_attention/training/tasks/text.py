@@ -10,7 +10,7 @@ import io
 
 import numpy as np
 
-from ...layers.layer import size
+from ...engine.arguments import size
 from .recipe import Batch, Task
 
 

@@ -1,10 +1,10 @@
 """The command `claims`: measure what textbooks claim, print each claim with its numbers, fail if one does not hold."""
 import sys
 
+from ..training.claims import CLAIMS, check_claims
+from ..training.claims.claim import SEEDS
+from ..training.sweeps import processes
 from ..walkthrough.text import wrap
-from .claims import CLAIMS, check_claims
-from .claims.claim import SEEDS
-from .sweeps import processes
 
 FAILED, USAGE_ERROR = 1, 2
 

@@ -6,9 +6,10 @@ hidden, so that no query is left without a key.
 """
 import numpy as np
 
-from ..masks import take_mask_and_bias
-from .attention import ScaledDotProductAttention, check_shapes
-from .layer import Layer, precision, size
+from ...engine.arguments import precision, size
+from ...engine.layer import Layer
+from ...engine.mask_and_bias import take_mask_and_bias
+from ..attention import ScaledDotProductAttention, check_shapes
 
 
 class ExtraKeyAttention(Layer):

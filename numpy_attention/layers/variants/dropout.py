@@ -6,7 +6,7 @@ simply switched off with `layer.eval()`. Backward goes through the same holes as
 """
 import numpy as np
 
-from .layer import Layer
+from ...engine.layer import Layer
 
 
 class Dropout(Layer):

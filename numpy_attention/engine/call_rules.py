@@ -14,7 +14,7 @@ import threading
 
 import numpy as np
 
-from .tensors import settled
+from .lazy import settled
 
 
 class _Running(threading.local):

@@ -8,14 +8,14 @@ from importlib import import_module
 USAGE_ERROR, CLOSED_PIPE, INTERRUPTED = 2, 141, 130
 
 COMMANDS = {    # name: (the room, what it does)
-    "step": ("walkthrough.prompt", "go through the steps one by one, forwards and backwards, and ask why"),
-    "figures": ("plots.gallery", "redraw every picture of the figures folder"),
-    "gradcheck": ("gradcheck.command", "check the gradients of your own layer, or of every layer of the package"),
-    "museum": ("museum.command", "bugs planted on purpose, and which test catches which"),
-    "train": ("training.command", "train a tiny model whose heads visibly learn"),
-    "claims": ("training.claims_command", "measure what textbooks claim about attention"),
-    "course": ("course.command", "the lessons: list them, start your own copy, grade it"),
-    "bench": ("bench.command", "time forward and backward, also against PyTorch where it is installed"),
+    "step": ("commands.step", "go through the steps one by one, forwards and backwards, and ask why"),
+    "figures": ("commands.figures", "redraw every picture of the figures folder"),
+    "gradcheck": ("commands.gradcheck", "check the gradients of your own layer, or of every layer of the package"),
+    "museum": ("commands.museum", "bugs planted on purpose, and which test catches which"),
+    "train": ("commands.train", "train a tiny model whose heads visibly learn"),
+    "claims": ("commands.claims", "measure what textbooks claim about attention"),
+    "course": ("commands.course", "the lessons: list them, start your own copy, grade it"),
+    "bench": ("commands.bench", "time forward and backward, also against PyTorch where it is installed"),
 }
 
 
@@ -79,8 +79,8 @@ def _precision(text):
 
 def walk(arguments):
     """The worked example: forward, backward, the check of every gradient, the source's mistakes."""
-    from .walkthrough.examples import worked_example
-    from .walkthrough.report import walkthrough
+    from ..walkthrough.examples import worked_example
+    from ..walkthrough.report import walkthrough
     example = worked_example(arguments.example)
     for part in walkthrough(example, arguments.lang, arguments.precision, backward=not arguments.forward_only):
         print(part, end="\n\n")

@@ -7,9 +7,10 @@ import copy
 
 import numpy as np
 
-from ..masks import causal_mask, fit_mask
-from .layer import precision, size
-from .multi_head import MultiHeadAttention
+from ...engine.arguments import precision, size
+from ...engine.mask_and_bias import fit_mask
+from ...masks import causal_mask
+from ..multi_head import MultiHeadAttention
 from .rotary import RotaryAttention
 
 

@@ -9,11 +9,11 @@ Commands may also come from a pipe, or several in one line with ";". Exit status
 """
 import sys
 
-from .examples import worked_example
-from .own_arrays import trace_file
-from .session import DONE, WRONG, Session
-from .stepper import Stepper
-from .text import step_text
+from ..walkthrough.examples import worked_example
+from ..walkthrough.own_arrays import trace_file
+from ..walkthrough.session import DONE, WRONG, Session
+from ..walkthrough.stepper import Stepper
+from ..walkthrough.text import step_text
 
 
 def configure(parser):

@@ -9,19 +9,19 @@ from .. import museum, training
 from ..gradcheck import check_gradients, step_curve
 from ..layers.multi_head import MultiHeadAttention
 from ..masks import causal_mask
+from ..plots.check import plot_gradient_check
+from ..plots.cross import plot_cross_attention
+from ..plots.film import plot_film
+from ..plots.gradients import plot_gradients
+from ..plots.heads import plot_heads
+from ..plots.lines import plot_lines
+from ..plots.masks import plot_masks
+from ..plots.mixing import plot_mixing
+from ..plots.mnemonic import plot_mnemonic
+from ..plots.query_key import plot_query_key
+from ..plots.symmetry import plot_symmetry
+from ..plots.walkthrough import plot_walkthrough
 from ..walkthrough import worked_example
-from .check import plot_gradient_check
-from .cross import plot_cross_attention
-from .film import plot_film
-from .gradients import plot_gradients
-from .heads import plot_heads
-from .lines import plot_lines
-from .masks import plot_masks
-from .mixing import plot_mixing
-from .mnemonic import plot_mnemonic
-from .query_key import plot_query_key
-from .symmetry import plot_symmetry
-from .walkthrough import plot_walkthrough
 
 
 @functools.cache

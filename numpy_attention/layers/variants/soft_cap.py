@@ -5,7 +5,7 @@ all others by an enormous score. Where the curve is flat, hardly any gradient co
 """
 import numpy as np
 
-from .layer import Layer
+from ...engine.layer import Layer
 
 
 class SoftCap(Layer):

@@ -11,12 +11,14 @@ import math
 
 import numpy as np
 
-from ..masks import causal_mask, take_mask_and_bias
-from .attention import ScaledDotProductAttention, check_shapes, gather
+from ...engine.arguments import size
+from ...engine.layer import Layer
+from ...engine.mask_and_bias import take_mask_and_bias
+from ...engine.row_blocks import at_once
+from ...masks import causal_mask
+from ..attention import ScaledDotProductAttention, check_shapes, gather
 from .dropout import Dropout
-from .layer import Layer, size
 from .repeat_heads import group_size
-from .row_blocks import at_once
 from .score_blocks import ScoreBlocks
 
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .layer import size, whole
+from ...engine.arguments import size, whole
 
 
 def alibi_slopes(num_heads):

@@ -18,10 +18,10 @@ def configure(parser):
 def run(arguments):
     """Check and print. Returns 0 if all gradients agree, 1 if one does not, 2 if there was nothing to check."""
     if arguments.benchmark:
-        from .race import benchmark
+        from ..gradcheck.race import benchmark
         print(benchmark())
         return 0
-    from .overview import command
+    from ..gradcheck.overview import command
     try:
         text, ok = command(arguments.target, method=arguments.method)
     except (ValueError, TypeError) as error:

@@ -9,14 +9,11 @@ A layer is three dictionaries and a pair of methods:
     out = layer(x)              # the same as layer.forward(x)
     dx = layer.backward(dout)   # one gradient for each array given to forward
 
-A subclass writes only its formulas; what goes for all of them is in house_rules.py.
+A subclass writes only its formulas; what goes for all of them is in call_rules.py.
 """
-import operator
 from typing import NamedTuple
 
-import numpy as np
-
-from .house_rules import freeze, with_backward_rules, with_forward_rules
+from .call_rules import freeze, with_backward_rules, with_forward_rules
 
 
 class Stage(NamedTuple):
@@ -155,29 +152,3 @@ def _table(cls):
         lines += [f"        {s.name:<{name}}  {s.formula:<{formula}}  {s.shape and f'({s.shape})'}".rstrip()
                   for s in stages]
     return "\n".join(lines)
-
-
-def precision(dtype):
-    """`dtype` as a NumPy dtype that can hold learned numbers, or an error: in whole numbers every W would become 0."""
-    dtype = np.dtype(dtype)
-    if dtype.kind not in "fc":
-        raise TypeError(f"dtype must be a float or complex dtype, got {dtype}")
-    return dtype
-
-
-def size(name, value):
-    """`value` as a positive int, or an error that names it."""
-    number = whole(name, value)
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {number}")
-    return number
-
-
-def whole(name, value):
-    """`value` as an int, or an error that names it."""
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None

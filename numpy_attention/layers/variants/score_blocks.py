@@ -5,7 +5,7 @@ afterwards. Blocks in which nothing is seen are left out.
 """
 import numpy as np
 
-from ..masks import fit
+from ...engine.mask_and_bias import fit
 from .repeat_heads import group_size
 
 

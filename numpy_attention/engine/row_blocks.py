@@ -9,7 +9,7 @@ import contextvars
 import functools
 import os
 
-from .blas import one_thread_each
+from .threads import one_thread_each
 
 BLOCK = 1 << 17         # numbers in a block: half a megabyte of float32
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,8 +1,8 @@
 """The command that draws every kind of picture; that each of them can be drawn is tested where the plots are."""
 import pytest
 
-from numpy_attention.cli import main
-from numpy_attention.plots import gallery
+from numpy_attention.commands import figures
+from numpy_attention.commands.main import main
 
 
 def test_draws_what_was_asked_for_and_says_what_is_seen(tmp_path, capsys):
@@ -21,5 +21,5 @@ def test_wrong_use_is_one_line_and_status_2(wrong, capsys):
 
 
 def test_trained_heads_find_what_they_look_for():
-    assert "4 of 4 queries look most at the framed key" in gallery.PICTURES["cross_attention"]("en").alt_text
-    assert "f looks mostly at d" in gallery.PICTURES["film"]("en").alt_text
+    assert "4 of 4 queries look most at the framed key" in figures.PICTURES["cross_attention"]("en").alt_text
+    assert "f looks mostly at d" in figures.PICTURES["film"]("en").alt_text

@@ -2,8 +2,8 @@
 import sys
 from pathlib import Path
 
-from .measure import head_costs
-from .tasks import TASKS, task
+from ..training.measure import head_costs
+from ..training.tasks import TASKS, task
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 SIZES = ("layers", "heads", "d_model", "kv_heads", "d_k", "d_hidden", "positions", "scale", "norm", "tied")
@@ -35,8 +35,8 @@ def configure(parser):
 
 def run(arguments):
     """Train, measure, draw the film. Returns 0; 1 if the run broke, 2 for wrong usage, 130 after Ctrl-C."""
-    from .diverged import Diverged
-    from .loop import train
+    from ..training.diverged import Diverged
+    from ..training.loop import train
     sizes = {name: getattr(arguments, name) for name in SIZES if getattr(arguments, name) is not None}
     try:
         _check_figure(arguments.figure)
@@ -57,7 +57,7 @@ def run(arguments):
     print("\n".join(report(result)))
     if arguments.figure:
         from ..plots.figure import save
-        from .film import training_film
+        from ..training.film import training_film
         save(training_film(result), arguments.figure)
         print(f"the film: {arguments.figure}")
     return INTERRUPTED if result.stopped == "interrupted" else 0

@@ -13,7 +13,7 @@ def configure(parser):
 
 def run(arguments):
     """Print. Returns 0; 1 if a bug escapes every detector; 2 for a specimen that is not there."""
-    from . import card, diagnosis, matrix, names
+    from ..museum import card, diagnosis, matrix, names
     if arguments.cards:
         print("\n\n".join(str(card(name)) for name in names()))
         return 0

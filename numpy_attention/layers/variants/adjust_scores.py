@@ -3,8 +3,8 @@
 A softcap bends large scores down; a bias, made of floats, gives some pairs a head start and others a handicap. Both
 are left out unless asked for, and then the scores pass through as they are.
 """
-from ..masks import fit, sum_like
-from .layer import Layer
+from ...engine.layer import Layer
+from ...engine.mask_and_bias import fit, sum_like
 from .soft_cap import SoftCap
 
 
@@ -16,7 +16,7 @@ class AdjustScores(Layer):
     adjust(scores, *, bias=None) -> adjusted, both (..., L, S); bias as in numpy_attention.masks. backward gives the
     scores' gradient; the bias's is in grads["bias"], summed over the axes for which it stood in.
 
-    >>> from numpy_attention.layers.adjust_scores import AdjustScores
+    >>> from numpy_attention.layers.variants.adjust_scores import AdjustScores
     >>> AdjustScores(softcap=2.0)([[100., 0.]], bias=np.array([[0., 1.]]))
     array([[2., 1.]])
 

@@ -6,7 +6,8 @@ read several times hears from every reader, so in the backward pass the gradient
 """
 import numpy as np
 
-from .layer import Layer, size
+from ...engine.arguments import size
+from ...engine.layer import Layer
 
 
 class RepeatHeads(Layer):

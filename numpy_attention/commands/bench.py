@@ -5,9 +5,9 @@ import platform
 import sys
 from pathlib import Path
 
-from .contenders import available, contender, operations
-from .memory import peak_megabytes
-from .timing import alternate, product, quartiles
+from ..bench.contenders import available, contender, operations
+from ..bench.memory import peak_megabytes
+from ..bench.timing import alternate, product, quartiles
 
 USAGE_ERROR = 2
 SIZES = [(1, 16, 64, 4), (1, 3, 512, 8), (8, 128, 512, 8), (2, 512, 512, 8), (1, 2048, 512, 8), (1, 4096, 512, 8)]

@@ -6,8 +6,9 @@ q_m · k_n is the same for (3, 1), (7, 5) and (12, 10). A rotation is undone by 
 """
 import numpy as np
 
-from .attention import ScaledDotProductAttention
-from .layer import Layer, size, whole
+from ...engine.arguments import size, whole
+from ...engine.layer import Layer
+from ..attention import ScaledDotProductAttention
 
 
 class Rotary(Layer):

@@ -30,8 +30,8 @@ def configure(parser):
 
 def show_list(arguments=None):
     """Print the lessons: number, title, minutes, what one can do afterwards, the exercises."""
-    from .asking import exercises
-    from .lessons import lessons
+    from ..course.asking import exercises
+    from ..course.lessons import lessons
     try:
         known = lessons()
     except FileNotFoundError as error:
@@ -49,7 +49,7 @@ def show_list(arguments=None):
 
 def start_folder(arguments):
     """Copy the learner's versions and say what was written and what was left alone."""
-    from .lessons import start
+    from ..course.lessons import start
     try:
         done = start(arguments.folder, arguments.numbers)
     except (ValueError, OSError) as error:
@@ -63,7 +63,7 @@ def start_folder(arguments):
 
 def grade_folder(arguments):
     """Run all checks, print the table, write JUnit XML if asked for."""
-    from .grading import grade, junit, table
+    from ..course.grading import grade, junit, table
     try:
         grades = grade(arguments.folder, arguments.seconds)
         if arguments.junit:
