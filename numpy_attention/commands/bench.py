@@ -8,6 +8,7 @@ from pathlib import Path
 from ..bench.contenders import available, contender, operations
 from ..bench.memory import peak_megabytes
 from ..bench.timing import alternate, product, quartiles
+from ..words.files import write_whole
 
 USAGE_ERROR = 2
 SIZES = [(1, 16, 64, 4), (1, 3, 512, 8), (8, 128, 512, 8), (2, 512, 512, 8), (1, 2048, 512, 8), (1, 4096, 512, 8)]
@@ -59,8 +60,7 @@ def run(arguments):
             print(table(rows), end="\n\n", flush=True)
     if arguments.json:
         machine = {"machine": platform.processor() or platform.machine(), "python": platform.python_version()}
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({**machine, "results": results}, file, indent=1)
+        write_whole(arguments.json, json.dumps({**machine, "results": results}, indent=1))
     if arguments.figure:
         plot_cost(results).save(arguments.figure)
     return 0

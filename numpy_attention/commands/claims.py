@@ -4,7 +4,7 @@ import sys
 from ..training.claims import CLAIMS, check_claims
 from ..training.claims.claim import SEEDS
 from ..training.sweeps import processes
-from ..walkthrough.text import wrap
+from ..words.terminal import wrap
 
 FAILED, USAGE_ERROR = 1, 2
 

@@ -4,9 +4,9 @@
 prints, and returns the exit status: 0 done, 1 an exercise is not right yet, 2 wrong usage.
 """
 import sys
-from pathlib import Path
 
-from ..walkthrough.text import wrap
+from ..words.files import write_whole
+from ..words.terminal import wrap
 
 DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 
@@ -67,7 +67,7 @@ def grade_folder(arguments):
     try:
         grades = grade(arguments.folder, arguments.seconds)
         if arguments.junit:
-            Path(arguments.junit).write_text(junit(grades), encoding="utf-8")
+            write_whole(arguments.junit, junit(grades))
     except (ValueError, OSError) as error:
         return _wrong(error)
     print(table(grades))

@@ -1,6 +1,8 @@
 """The command `museum`: the detection matrix, or one specimen's card and what the gradient check says about it."""
 import sys
 
+from ..words.terminal import wrap
+
 USAGE_ERROR = 2
 
 
@@ -26,7 +28,6 @@ def run(arguments):
     except KeyError as error:
         print(f"museum: {error.args[0]}", file=sys.stderr)
         return USAGE_ERROR
-    from ..gradcheck.layout import paragraphs
     said = diagnosis(arguments.specimen) or ["nothing: it cannot see this one"]
-    print("\n".join(paragraphs(["The gradient check says:", *said], indent=2)))
+    print("\n".join(line for text in ["The gradient check says:", *said] for line in wrap(text, indent=2, further=7)))
     return 0

@@ -15,7 +15,8 @@ import warnings
 
 import numpy as np
 
-from .words import Trouble, Words
+from ..words.languages import Words
+from .remark import Trouble
 
 SECONDS = 5.0
 

@@ -1,14 +1,15 @@
 """Comparing an answer with what it should be: the first thing that is wrong, where, and in words a learner can use."""
 import numpy as np
 
-from .words import Finding, Words
+from ..words.languages import Words
+from .remark import Remark
 
 AXES = {"N": "序列 sequence", "H": "头 head", "L": "查询 query", "S": "键 key"}
 HOLE = Words("这里还留着空：把 ... 换成你的代码。", "The hole is still there: put your code where the ... is.")
 
 
 def compare(value, expected, name="", symbols="", *, atol=1e-8, rtol=1e-7, lists=False, reveal=True):
-    """None if `value` is `expected`; otherwise the Finding that says what differs first.
+    """None if `value` is `expected`; otherwise the Remark that says what differs first.
 
     Args:
         value: anything a learner's function may return.
@@ -29,7 +30,7 @@ def compare(value, expected, name="", symbols="", *, atol=1e-8, rtol=1e-7, lists
     if value.shape != expected.shape:
         return _shapes(value, expected, called, symbols)
     if value.dtype.kind in "iub" and expected.dtype.kind == "f" and not lists and (expected % 1).any():
-        return Finding(Words(f"{called} 是整数数组 ({value.dtype})，小数部分被截掉了。",
+        return Remark(Words(f"{called} 是整数数组 ({value.dtype})，小数部分被截掉了。",
                              f"{called} is an array of whole numbers ({value.dtype}): everything behind the decimal "
                              "point was cut off."),
                        Words("是不是用 np.zeros_like(整数数组) 或 dtype=int 建的？改用 float。",
@@ -49,7 +50,7 @@ def compare(value, expected, name="", symbols="", *, atol=1e-8, rtol=1e-7, lists
     if not reveal:
         more = right > yours
         right_zh, right_en = ("应该更大" if more else "应该更小"), f"it should be {'larger' if more else 'smaller'}"
-    return Finding(
+    return Remark(
         Words(f"{called}{place} 不对：你的是 {_number(yours)}，{right_zh}。共 {bad.sum()} / {bad.size} 格不同。",
               f"{called} is wrong{at}{place}: yours is {_number(yours)}, {right_en}. {bad.sum()} of {bad.size} cells "
               "differ."),
@@ -57,15 +58,15 @@ def compare(value, expected, name="", symbols="", *, atol=1e-8, rtol=1e-7, lists
 
 
 def _strange(value, called, expected, lists):
-    """A Finding for what is not an array of numbers at all."""
+    """A Remark for what is not an array of numbers at all."""
     if value is Ellipsis:
-        return Finding(HOLE)
+        return Remark(HOLE)
     if value is None:
-        return Finding(Words(f"{called} 是 None：函数没有返回值。", f"{called} is None: nothing was returned."),
+        return Remark(Words(f"{called} 是 None：函数没有返回值。", f"{called} is None: nothing was returned."),
                        Words("是不是忘了 return？", "Is the return missing?"))
     if isinstance(value, tuple) or (isinstance(value, list) and not lists):
         kind = type(value).__name__
-        return Finding(Words(f"{called} 是一个 {kind}，不是数组。", f"{called} is a {kind}, not an array."),
+        return Remark(Words(f"{called} 是一个 {kind}，不是数组。", f"{called} is a {kind}, not an array."),
                        Words("用 np.array(...) 包起来再返回。", "Wrap it: return np.array(...)."))
     if isinstance(value, np.ndarray | np.generic | int | float | complex | list):
         try:
@@ -75,8 +76,8 @@ def _strange(value, called, expected, lists):
         if array is not None and array.dtype.kind in "fciub":
             return None
         if array is not None and array.dtype == object and any(x is Ellipsis for x in array.flat):
-            return Finding(HOLE)
-    return Finding(Words(f"{called} 是 {type(value).__name__}，不是数字数组。",
+            return Remark(HOLE)
+    return Remark(Words(f"{called} 是 {type(value).__name__}，不是数字数组。",
                          f"{called} is a {type(value).__name__}, not an array of numbers."))
 
 
@@ -92,7 +93,7 @@ def _shapes(value, expected, called, symbols):
     elif value.ndim < expected.ndim:
         hint = Words("少了一个轴：求和时要不要 keepdims=True？",
                      "An axis is missing: did a sum or max need keepdims=True?")
-    return Finding(Words(f"{called} 的形状是 {value.shape}，应为 {wanted}{expected.shape}。",
+    return Remark(Words(f"{called} 的形状是 {value.shape}，应为 {wanted}{expected.shape}。",
                          f"{called} has shape {value.shape}, it should have {wanted}{expected.shape}."), hint)
 
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..words.languages import Words
 from .calling import SECONDS, Learner
 from .comparing import HOLE, compare
+from .remark import Remark, Trouble
 from .verdict import Verdict
-from .words import Finding, Trouble, Words
 
 GOLDEN = Words("参考数值", "golden numbers")
 RANDOM = Words("随机数字", "random numbers")
@@ -30,7 +31,7 @@ class Mistake(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """One test of an answer: run(answer) is None, or the Finding that says what is wrong."""
+    """One test of an answer: run(answer) is None, or the Remark that says what is wrong."""
 
     title: Words
     run: Callable
@@ -62,7 +63,7 @@ class Exercise:
         learner = answer
         if self.arguments:
             if not callable(answer):
-                what = Finding(Words(f"请把函数本身交给 check，而不是 {type(answer).__name__}。",
+                what = Remark(Words(f"请把函数本身交给 check，而不是 {type(answer).__name__}。",
                                      f"Hand the function itself to check, not a {type(answer).__name__}."),
                                Words("写函数名，不要加括号。", "Write its name, without the brackets of a call."))
                 return Verdict(self.name, [(self.stages[0].title, what)])
@@ -72,13 +73,13 @@ class Exercise:
             if stopped:
                 break
             try:
-                finding = stage.run(learner)
+                remark = stage.run(learner)
             except Trouble as trouble:
-                finding, stopped = trouble.finding, True
+                remark, stopped = trouble.remark, True
             except Exception as error:      # an answer so strange that the test itself trips over it
-                finding = Finding(Words(f"没法测：{error}", f"This could not even be tested: {error}"))
-            results.append((stage.title, finding))
-            stopped = stopped or (finding is not None and finding.what is HOLE)
+                remark = Remark(Words(f"没法测：{error}", f"This could not even be tested: {error}"))
+            results.append((stage.title, remark))
+            stopped = stopped or (remark is not None and remark.what is HOLE)
         return Verdict(self.name, results, len(self.stages), getattr(learner, "printed", ""))
 
 
@@ -109,12 +110,12 @@ def outcome(value, expected, outputs, inputs=(), mistakes=(), **tolerance):
         if value is None or value is Ellipsis:
             return compare(value, np.zeros(()), names)
         count = len(value) if isinstance(value, tuple | list) else 1
-        return Finding(Words(f"应返回 {len(outputs)} 个数组：{names}；你返回了 {count} 个。",
+        return Remark(Words(f"应返回 {len(outputs)} 个数组：{names}；你返回了 {count} 个。",
                              f"Return {len(outputs)} arrays, {names}; there {'is' if count == 1 else 'are'} {count}."))
     for one, right, (name, symbols) in zip(value, expected, outputs, strict=True):
         found = compare(one, right, name, symbols, **tolerance)
         if found:
-            return Finding(found.what, _known(value, inputs, mistakes) or found.hint)
+            return Remark(found.what, _known(value, inputs, mistakes) or found.hint)
     return None
 
 

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import NamedTuple
 
-from ..walkthrough.text import pad, shorten, width
+from ..words import terminal
 from .asking import exercises
 
 SECONDS = 120
@@ -85,9 +85,7 @@ def table(grades):
     marks = {"right": "✓", "wrong": "✗", "not tried": "·"}
     rows += [[f"{marks[g.state]} {g.notebook[:2]}", g.exercise, g.score, "" if g.state == "right" else g.says]
              for g in grades]
-    each = [max(width(row[i]) for row in rows) for i in range(3)]
-    each.append(max(20, 80 - sum(each) - 6))
-    lines = ["  ".join(pad(shorten(text, w), w) for text, w in zip(row, each, strict=True)).rstrip() for row in rows]
+    lines = terminal.table(rows, gap=2, cut=3)
     right = sum(g.state == "right" for g in grades)
     return "\n".join([*lines, "", f"{right} of {len(grades)} exercises are right. 做对 {right} / {len(grades)} 题。"])
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from .words import Words
+from ..words.languages import Words
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 

@@ -2,8 +2,9 @@
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from ..plots.colours import GREY, HUES
 from ..plots.figure import finish, picture
+from ..words.colours import GREY, HUES, WEIGHTS, ink
+from ..words.terminal import width as text_width
 
 MARKERS = "osD^vP*"
 
@@ -73,7 +74,6 @@ def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digit
     from matplotlib.colors import Normalize
 
     from ..plots.matrix import draw_matrix
-    from ..walkthrough.text import width as text_width
 
     values = np.asarray(values, float)
     cell_wide, cell_high = 0.85, 0.42
@@ -82,7 +82,7 @@ def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digit
     size = max(left + wide + 0.4, 4.5), high + 1.25
     figure = picture(None, *size)
     axes = figure.add_axes((left / size[0], 0.12 / size[1], wide / size[0], high / size[1]))
-    draw_matrix(axes, values, (colormaps["cividis"], Normalize(*limits)), pitch=(cell_wide, cell_high), numbers=True,
+    draw_matrix(axes, values, (colormaps[WEIGHTS], Normalize(*limits)), pitch=(cell_wide, cell_high), numbers=True,
                 digits=digits, size=9)
     axes.set_yticks(range(len(rows)), [str(name) for name in rows], fontsize=9)
     axes.set_xticks(range(len(columns)), [str(name) for name in columns], fontsize=9)
@@ -103,8 +103,6 @@ def coloured(panels, *, title="", alt):
     x
     1 2
     """
-    from ..plots.colours import ink
-
     cell = 0.5, 0.36
     left, lefts = 0.3, []
     for _, numbers, _ in panels:
@@ -144,7 +142,7 @@ def four_ways(weights, tokens, *, alt):
     figure = picture(None, 11, 3.1)
     for place, (name, norm, origin) in enumerate(ways):
         axes = figure.add_axes((0.04 + 0.245 * place, 0.1, 0.2, 0.72))
-        axes.imshow(np.maximum(weights, 1e-6), cmap=colormaps["cividis"], norm=norm, origin=origin)
+        axes.imshow(np.maximum(weights, 1e-6), cmap=colormaps[WEIGHTS], norm=norm, origin=origin)
         axes.set_xticks(range(len(tokens)), tokens, fontsize=7)
         axes.set_yticks(range(len(tokens)), tokens, fontsize=7)
         axes.set_title(name, fontsize=9)

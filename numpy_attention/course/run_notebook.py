@@ -11,8 +11,8 @@ import io
 import json
 import linecache
 import sys
-from pathlib import Path
 
+from ..words.files import write_whole
 from . import asking
 from .lessons import read, source, tags
 
@@ -46,10 +46,10 @@ def main(notebook, results):
         if isinstance(outcome, BaseException):
             found["errors"].append(f"{name} {type(outcome).__name__}: {outcome}")
         else:
-            first = next((finding.what.en for _, finding in outcome.results if finding), "")
+            first = next((remark.what.en for _, remark in outcome.results if remark), "")
             found["checks"][name] = {"ok": outcome.ok, "passed": outcome.passed, "stages": outcome.stages,
                                      "says": first, "text": str(outcome)}
-        Path(results).write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+        write_whole(results, json.dumps(found, ensure_ascii=False))
 
     run_cells(read(notebook), note)
 

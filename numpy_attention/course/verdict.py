@@ -1,5 +1,5 @@
 """What a check says: one line a stage, then a hint."""
-from .words import Words
+from ..words.languages import Words
 
 LONGEST_PRINT = 60
 
@@ -14,7 +14,7 @@ class Verdict:
 
     def __init__(self, name, results, stages=None, printed=""):
         self.name = name
-        self.results = [(title, finding) for title, finding in results]
+        self.results = [(title, remark) for title, remark in results]
         self.stages = stages or len(self.results)
         self.printed = printed
 
@@ -26,12 +26,12 @@ class Verdict:
     @property
     def passed(self):
         """How many stages were passed."""
-        return sum(finding is None for _, finding in self.results)
+        return sum(remark is None for _, remark in self.results)
 
     @property
     def hint(self):
         """The first hint, as Words; None if there is none."""
-        return next((finding.hint for _, finding in self.results if finding and finding.hint), None)
+        return next((remark.hint for _, remark in self.results if remark and remark.hint), None)
 
     def __bool__(self):
         return self.ok
@@ -39,11 +39,11 @@ class Verdict:
     def __str__(self):
         state = Words("对了！", "right!") if self.ok else Words("还没对", "not yet")
         lines = [f"{'✓' if self.ok else '✗'} {self.name}: {state} ({self.passed}/{self.stages})"]
-        first = next((finding for _, finding in self.results if finding), None)
-        for title, finding in self.results:
-            lines.append(f"  {'✗' if finding else '✓'} {title}")
-            if finding and finding is first:        # the others often follow from it
-                lines += [f"      {text}" for text in finding.what]
+        first = next((remark for _, remark in self.results if remark), None)
+        for title, remark in self.results:
+            lines.append(f"  {'✗' if remark else '✓'} {title}")
+            if remark and remark is first:        # the others often follow from it
+                lines += [f"      {text}" for text in remark.what]
         skipped = self.stages - len(self.results)
         if skipped:
             lines.append(f"  · 后面 {skipped} 项还没有测 {skipped} more not tried yet")

@@ -1,17 +1,17 @@
 """Parameters in files, as .npz (nothing but NumPy needed) or .safetensors (what other libraries exchange).
 
 A file holds one array for each of the layer's named parameters, bit for bit. Nothing is pickled, so that opening
-somebody else's file runs none of their code. A file is written beside the old one and takes its place only when it is
-complete: whatever happens in between, there is always a whole file.
+somebody else's file runs none of their code.
 """
 import hashlib
 import io
 import json
-import os
 import zipfile
 from pathlib import Path
 
 import numpy as np
+
+from ..words.files import write_whole
 
 
 def save(layer, path):
@@ -31,7 +31,7 @@ def save(layer, path):
     >>> folder.cleanup()
     """
     pack, _ = _format(path)
-    write_atomically(path, pack({name: np.array(array, order="C") for name, array in layer.named_params().items()}))
+    write_whole(path, pack({name: np.array(array, order="C") for name, array in layer.named_params().items()}))
 
 
 def load(layer, path):
@@ -61,27 +61,6 @@ def load(layer, path):
     for name, param in params.items():
         param[...] = arrays[name]
     return layer
-
-
-def write_atomically(path, data):
-    """Write bytes to `path` so that at any moment, even after a crash, it holds the old content or the new, whole."""
-    path = Path(os.path.realpath(path))             # of a link, the file behind it is replaced
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())                 # on the disk before it gets its name
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":                          # the new name, too, has to reach the disk
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _format(path):

@@ -6,7 +6,7 @@ correct layer is a false alarm and costs as much. `assert False` kills everythin
 """
 from typing import NamedTuple
 
-from ..gradcheck.layout import paragraphs
+from ..words.terminal import wrap
 from .collection import card, names
 from .rooms import ROOMS
 
@@ -29,7 +29,7 @@ class Grade(NamedTuple):
         lines += [f"False alarm on a correct layer: {said}" for said in self.false_alarms]
         lines += [f"Killed: {', '.join(self.kills)}"] * bool(self.kills)
         lines += [f"Still alive: {', '.join(self.survivors)}"] * bool(self.survivors)
-        return "\n".join(paragraphs(lines))
+        return "\n".join(line for text in lines for line in wrap(text, further=2))
 
 
 def exercise(name):

@@ -5,7 +5,7 @@ one with gradient checks only lets every wrong formula through whose derivative 
 """
 import html
 
-from ..gradcheck.layout import table
+from ..words.terminal import table
 from .collection import card, names
 from .detectors import DETECTORS, alarm, applies
 from .rooms import ROOMS
@@ -49,7 +49,7 @@ class Matrix:
         rows = [[name, *glyphs] for name, glyphs in zip(self.specimens, self.glyphs, strict=True)]
         totals = [sum(bool(self.caught(s, d)) for s in self.specimens) for d in self.detectors]
         rows.append([f"caught, of {len(rows)}", *totals])
-        lines = table(["specimen", *(SHORT[d] for d in self.detectors)], rows)
+        lines = table([["specimen", *(SHORT[d] for d in self.detectors)], *rows])
         return "\n".join([*lines[:-1], "", lines[-1], "",
                           f"{CAUGHT} caught   {SILENT} not seen   {NO_SAY} does not apply"])
 

@@ -7,7 +7,7 @@ says is what somebody once wrote in earnest. The card tells what it does, where 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..gradcheck.layout import paragraphs
+from ..words.terminal import wrap
 
 SPECIMENS = {}
 
@@ -37,7 +37,8 @@ class Specimen(NamedTuple):
         also = f" (also: {self.also})" if self.also else ""
         lines = [self.what, self.what_zh, f"Seen: {self.seen}", f"Caught by: {self.caught_by}{also}. {self.why}",
                  self.why_zh]
-        return "\n".join([f"{self.name} ({self.room})", *paragraphs(lines, indent=2)])
+        told = [line for text in lines for line in wrap(text, indent=2, further=7)]
+        return "\n".join([f"{self.name} ({self.room})", *told])
 
 
 def specimen(name, *, caught_by, seen, what, what_zh, why, why_zh, room="attention", also=""):

@@ -8,6 +8,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, FigureBase
 
+from ..words.files import write_whole
 from .fonts import dress
 
 # Where each file format keeps a title, a description and its dates.
@@ -90,5 +91,7 @@ def save(figure, path, *, dpi=150):
         raise ValueError(f"path must end in .png, .svg or .pdf, not {path.name!r}")
     metadata = METADATA[path.suffix](getattr(figure, "alt_text", ""))
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "numpy_attention"}):
-        figure.savefig(path, dpi=dpi, metadata=metadata, bbox_inches="tight", pad_inches=0.12)
-    return path
+        content = io.BytesIO()
+        figure.savefig(content, format=path.suffix[1:], dpi=dpi, metadata=metadata, bbox_inches="tight",
+                       pad_inches=0.12)
+    return write_whole(path, content.getbuffer())

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..walkthrough.text import shorten
+from ..words.terminal import shorten
 from . import marks
 from .colours import GREY, signed_scale
 from .figure import axes_at, finish, picture

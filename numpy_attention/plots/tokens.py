@@ -2,7 +2,7 @@
 
 import math
 
-from ..walkthrough.text import shorten, width
+from ..words.terminal import shorten, width
 
 
 def visible(token):

@@ -1,17 +1,17 @@
 """Checkpoints: a run in a file, so that it can go on tomorrow as if nothing had happened.
 
 The file holds the parameters, the optimizer's running means, the state of the random generator, the step, the settings
-and what was noted so far: a NumPy .npz archive of plain arrays, without pickle, so that reading it runs no code. It is
-first written under another name, then put in place in one move. Whatever goes wrong before that (a kill, a full disk),
-the previous checkpoint is still there, and whole.
+and what was noted so far: a NumPy .npz archive of plain arrays, without pickle, so that reading it runs no code.
+Whatever goes wrong while it is written (a kill, a full disk), the previous checkpoint is still there, and whole.
 """
 import io
 import json
-import os
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+
+from ..words.files import write_whole
 
 FORMAT = 1
 
@@ -38,15 +38,9 @@ def save_checkpoint(path, run):
     """
     path, content = Path(path), io.BytesIO()
     np.savez(content, **_arrays(run))
-    unfinished = path.with_name(path.name + ".unfinished")
     try:
-        with open(unfinished, "wb") as file:
-            file.write(content.getbuffer())
-            file.flush()
-            os.fsync(file.fileno())                 # on the disk, not only on its way
-        os.replace(unfinished, path)                # in one move: there is never half a checkpoint
+        write_whole(path, content.getbuffer())
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         kept = "; the one that is there is unharmed" if path.exists() else ""
         raise CheckpointError(f"the checkpoint {path} could not be written: {error.strerror or error}{kept}") from error
 

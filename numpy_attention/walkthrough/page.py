@@ -7,13 +7,13 @@ page.html, page.css and page.js are the three parts that do not depend on the tr
 import base64
 import hashlib
 import json
-import os
-import tempfile
 from html import escape
 from pathlib import Path
 
 import numpy as np
 
+from ..words.files import write_whole
+from ..words.languages import languages
 from .font import subset
 from .origins import origin
 from .page_matrix import ROOMS, cells, left_out, limits, math, matrix_of, tables, two
@@ -35,24 +35,12 @@ def save(trace, path, *, lang="both"):
     >>> size < 300_000
     True
     """
-    path = Path(path)
-    text = page(trace, lang=lang)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}", suffix=".part")
-    try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(draft, path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
-    return path
+    return write_whole(path, page(trace, lang=lang))
 
 
 def page(trace, *, lang="both", start=1):
     """The whole page as text. Args: lang: language at first. start: the step shown first."""
-    if lang not in ("zh", "en", "both"):
-        raise ValueError(f"lang must be 'zh', 'en' or 'both', got {lang!r}")
+    languages(lang)
     steps = trace[:MOST_STEPS]
     room = next((room for room in ROOMS if sum(cells(step.shape, room) for step in steps) <= MOST_CELLS), ROOMS[-1])
     scale, made = limits(trace), [origin(trace, step.name) for step in steps]

@@ -1,6 +1,7 @@
 """The worked example as a text to read from top to bottom."""
+from ..words.terminal import pad, width, wrap
 from .checking import check
-from .text import notes, pad, step_text, width, wrap
+from .text import notes, step_text
 
 HEADINGS = {
     "forward": ("前向：从 Q、K、V 到输出", "Forward: from the inputs to the output"),

@@ -1,21 +1,15 @@
 """A step in words, always in the same order: where we are, formula, shapes, numbers, one sentence, what comes next."""
 import numpy as np
 
+from ..words.languages import Words
+from ..words.numbers import matrix
+from ..words.terminal import pad, width, wrap
 from .origins import origin
-from .text import ROW_SUMS, array_line, matrix, notes, pad, width, wrap
+from .text import ROW_SUMS, array_line, notes
 
-WORDS = {
-    "forward": ("forward", "前向"), "backward": ("backward", "反向"), "next": ("next", "下一步"),
-    "end": ("the end", "结束"), "sums": ("rows sum to", "每行之和为"), "bad": ("first bad step", "第一个坏步骤"),
-    "given": ("given", "已给定"), "upstream gradient": ("upstream gradient: given", "上游梯度：已给定"),
-    "shown": ("shown", "显示"),
-}
-
-
-def say(key, lang):
-    """A word in English, Chinese, or both."""
-    en, zh = WORDS[key]
-    return {"en": en, "zh": zh, "both": f"{zh} {en}"}[lang]
+NEXT, END, SHOWN = Words("下一步", "next"), Words("结束", "the end"), Words("显示", "shown")
+GIVEN = {"given": Words("已给定", "given"),
+         "upstream gradient": Words("上游梯度：已给定", "upstream gradient: given")}
 
 
 def heading(trace, number):
@@ -47,8 +41,8 @@ def first_bad(trace):
 
 def title(step, lang="en"):
     """"product = Q Kᵀ", or "Q: given"."""
-    if step.formula in ("given", "upstream gradient"):
-        return f"{step.name}: {say(step.formula, lang)}"
+    if step.formula in GIVEN:
+        return f"{step.name}: {GIVEN[step.formula].say(lang)}"
     return f"{step.name} = {step.formula}"
 
 
@@ -72,8 +66,8 @@ def explanation(trace, number, lang="both", precision=4):
     lines = [heading(trace, number), *wrap(title(step, lang), 80, 2), *wrap(shapes(trace, step), 80, 2), ""]
     lines += [table(trace, step, lang, precision), ""]
     lines += [line for note in notes(step, lang) for line in wrap(note, 80, 2)]
-    after = title(trace[number], lang) if number < len(trace) else say("end", lang)
-    return "\n".join([*lines, *wrap(f"{say('next', lang)}: {after}", 80, 2)])
+    after = title(trace[number], lang) if number < len(trace) else END.say(lang)
+    return "\n".join([*lines, *wrap(f"{NEXT.say(lang)}: {after}", 80, 2)])
 
 
 def table(trace, step, lang="both", precision=4):
@@ -84,7 +78,7 @@ def table(trace, step, lang="both", precision=4):
             shown.append(f"{symbols[-array.ndim] if len(symbols) >= array.ndim else 'axis'} = 0 of {len(array)}")
         array = array[0]
     if step.value.size > 64 or shown:
-        remark = f"; {say('shown', lang)}: {', '.join(shown)}" if shown else ""
+        remark = f"; {SHOWN.say(lang)}: {', '.join(shown)}" if shown else ""
         lines.append(f"    {array_line(step.value, precision)}{remark}")
     labels = [trace.tokens(symbol) for symbol in ["", "", *symbols][-2:]]
     if array.ndim < 2:

@@ -5,7 +5,9 @@ import sys
 
 import numpy as np
 
-from .text import matrix, summary, wrap
+from ..words.numbers import matrix
+from ..words.terminal import wrap
+from .text import summary
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 PROMPT = "(att) "

@@ -8,7 +8,7 @@ import zlib
 
 import numpy as np
 
-from .colours import colour
+from ..words.colours import colour
 
 
 def thumbnail(value, limit, most=16):

@@ -1,16 +1,16 @@
 """Why a cell has its number: the one dot product, softmax row or mixture behind it, written out term by term."""
 import numpy as np
 
+from ..words.languages import Words
+from ..words.numbers import numbers
+from ..words.terminal import wrap
 from .origins import hidden, origin
-from .text import numbers, wrap
 
 MOST_TERMS = 8
-WORDS = {
-    "given": ("given: nothing comes before it", "是给定的：前面没有别的步骤"),
-    "hidden": ("the mask hides it, so it is exactly 0", "被掩码挡住，所以正好是 0"),
-    "unstated": ("not written out for this step; its line of code is", "这一步不逐项写出；它的代码是"),
-    "less": ("minus the largest, so that no exponential overflows", "先减去最大值，指数就不会溢出"),
-}
+GIVEN = Words("是给定的：前面没有别的步骤", "given: nothing comes before it")
+HIDDEN = Words("被掩码挡住，所以正好是 0", "the mask hides it, so it is exactly 0")
+UNSTATED = Words("这一步不逐项写出；它的代码是", "not written out for this step; its line of code is")
+LESS = Words("先减去最大值，指数就不会溢出", "minus the largest, so that no exponential overflows")
 
 
 def why(trace, which, index, *, precision=4, lang="both", columns=78):
@@ -25,22 +25,18 @@ def why(trace, which, index, *, precision=4, lang="both", columns=78):
 
 
 def _lines(trace, step, index, precision, lang):
-    def say(key):
-        en, zh = WORDS[key]
-        return {"en": en, "zh": zh, "both": f"{zh} {en}"}[lang]
-
     name, value = cell_name(trace, step.name, index), _one(step.value[index], precision)
     masked = hidden(trace, step)
     if step.formula in ("given", "upstream gradient"):
-        return [f"{name} = {value}", f"{step.name} {say('given')}"]
+        return [f"{name} = {value}", f"{step.name} {GIVEN.say(lang)}"]
     if masked is not None and masked[index] and step.short_name in ("weights", "dscores", "dproduct"):
-        return [f"{name} = {value}: {say('hidden')}"]
+        return [f"{name} = {value}: {HIDDEN.say(lang)}"]
     made = origin(trace, step.name)
     if made is None:
-        return [f"{name} = {value}", f"{step.name} = {step.formula}", f"{say('unstated')} {step.code}"]
+        return [f"{name} = {value}", f"{step.name} = {step.formula}", f"{UNSTATED.say(lang)} {step.code}"]
     taken = [np.atleast_1d(made.take(part, index)) for part in made.parts]
     if made.how == "softmax":
-        return _softmax(name, value, taken, masked, index, precision, say)
+        return _softmax(name, value, taken, masked, index, precision, lang)
     if made.how == "softmax backward":
         weight, felt, weights, all_felt = taken
         if masked is not None:
@@ -64,13 +60,13 @@ def _lines(trace, step, index, precision, lang):
     return [f"{name} = {_sum(texts, np.concatenate(taken), precision)} = {value}"]
 
 
-def _softmax(name, value, taken, masked, index, precision, say):
+def _softmax(name, value, taken, masked, index, precision, lang):
     one, row = taken
     seen = row if masked is None else row[~masked[index[:-1]]]
     top, remark = 0, []
     if np.abs(seen).max() > 20:
         top = seen.max()
-        remark = [f"(− {_brackets(_one(top, precision))}: {say('less')})"]
+        remark = [f"(− {_brackets(_one(top, precision))}: {LESS.say(lang)})"]
     powers = np.exp(seen - top)
     exponents = _texts(np.append(seen, one) - top, precision)
     total = _sum([f"e^{_brackets(x)}" for x in exponents[:-1]], powers, precision)

@@ -8,9 +8,9 @@ import pytest
 import numpy_attention as na
 from numpy_attention import museum
 from numpy_attention.commands.museum import configure
-from numpy_attention.gradcheck.layout import columns
 from numpy_attention.museum.detectors import DETECTORS, alarm
 from numpy_attention.museum.rooms import ROOMS, random_parameters
+from numpy_attention.words.terminal import width
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +54,12 @@ def test_cards_are_complete_in_both_languages(name):
     for text in (card.what_zh, card.why_zh):
         assert any("\u4e00" <= c <= "\u9fff" for c in text)
     assert name in str(card)
-    assert max(map(columns, str(card).splitlines())) <= 80
+    assert max(map(width, str(card).splitlines())) <= 80
 
 
 def test_text_fits_and_has_glyphs(matrix):
     lines = str(matrix).splitlines()
-    assert max(map(columns, lines)) <= 80
+    assert max(map(width, lines)) <= 80
     assert sum(name in str(matrix) for name in matrix.specimens) == len(matrix.specimens)
     assert "●" in str(matrix)
     assert "○" in str(matrix)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from numpy_attention.commands.main import main
-from numpy_attention.walkthrough.text import width
+from numpy_attention.words.terminal import width
 
 RIGHT = ["0.0900  0.2447  0.6652  1.0000", "0.1065  0.1065  0.7870  1.0000", "0.0420  0.1142  0.8438  1.0000"]
 

@@ -10,7 +10,7 @@ import numpy_attention as na
 from numpy_attention.commands import step
 from numpy_attention.walkthrough.own_arrays import trace_file
 from numpy_attention.walkthrough.session import Session, typed_lines
-from numpy_attention.walkthrough.text import width
+from numpy_attention.words.terminal import width
 
 
 def session(commands, *options, capsys):

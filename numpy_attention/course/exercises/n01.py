@@ -4,9 +4,10 @@ import numpy as np
 
 from ...layers.attention import ScaledDotProductAttention
 from ...walkthrough.examples import worked_example
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GOLDEN, GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
-from ..words import Finding, Words
+from ..remark import Remark
 
 BY_HAND = worked_example("by-hand").inputs
 ROW = np.array([.106507, .106507, .786986])
@@ -68,7 +69,7 @@ def _row(answer):
     if found and not found.hint:
         for mistake in ROW_MISTAKES:
             if compare(answer, np.array(mistake.answer, float), lists=True, **TWO_DECIMALS) is None:
-                return Finding(found.what, Words(mistake.zh, mistake.en))
+                return Remark(found.what, Words(mistake.zh, mistake.en))
     return found
 
 
@@ -79,7 +80,7 @@ def _sums_to_one(answer):
         total = np.nan
     if abs(total - 1) <= 0.02:
         return None
-    return Finding(Words(f"一行权重的总和是 {total:.3g}，应为 1。", f"The row of weights sums to {total:.3g}; it should be 1."))
+    return Remark(Words(f"一行权重的总和是 {total:.3g}，应为 1。", f"The row of weights sums to {total:.3g}; it should be 1."))
 
 
 def _sizes(rng):

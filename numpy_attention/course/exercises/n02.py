@@ -4,10 +4,10 @@ import numpy as np
 
 from ...layers.attention import ScaledDotProductAttention
 from ...layers.softmax import Softmax
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
 from ..measuring import measured_gradients
-from ..words import Words
 from .n01 import BY_HAND, softmax
 
 DHEADS = np.array([[0, 0, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0]], float)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ...layers.attention import ScaledDotProductAttention
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GOLDEN, GRADIENT, INVARIANT, RANDOM, Exercise, Mistake, Stage
-from ..words import Finding, Words
+from ..remark import Remark
 from .n01 import BY_HAND
 
 CLOSE = 1e-3
@@ -73,7 +74,7 @@ def _look(value, right, exact):
     hints = [(about(2 * right), TWICE), (about(-right), SIGN), (about(right), NOT_EXACT if exact else NEARLY),
              (exact and np.abs(value).max() < 1e-15, NO_STEP), (exact and np.abs(value).max() > 1e10, REAL_PART),
              (right.ndim > 1 and about(whole_row), WHOLE_ROW)]
-    return Finding(found.what, next((hint for fits, hint in hints if fits), None))
+    return Remark(found.what, next((hint for fits, hint in hints if fits), None))
 
 
 def _cubes(x):

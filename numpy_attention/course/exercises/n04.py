@@ -3,9 +3,9 @@
 import numpy as np
 
 from ...layers.softmax import Softmax
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, random_case
-from ..words import Words
 from .n01 import BY_HAND, softmax
 
 TOP = (("mean top weight", ""),)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ...layers.attention import ScaledDotProductAttention
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
-from ..words import Finding, Words
+from ..remark import Remark
 from .n01 import BY_HAND, HEADS, softmax
 
 SCORES = np.array([[0., 1, 2], [2, 2, 4], [1, 2, 4]])
@@ -98,7 +99,7 @@ def _never_all(learner):
         table = np.random.default_rng(seed).standard_normal((6, 6))
         count = learner(table + table.T)
         if not np.isscalar(count) or not 0 < count < 6:
-            return Finding(Words(f"对称的 6 × 6 分数得到了 {count}；应该在 1 和 5 之间。",
+            return Remark(Words(f"对称的 6 × 6 分数得到了 {count}；应该在 1 和 5 之间。",
                                  f"Symmetric 6 × 6 scores gave {count}; it must lie between 1 and 5."))
     return None
 

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ...layers.attention import ScaledDotProductAttention
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GOLDEN, INVARIANT, Exercise, Mistake, Stage, outcome
-from ..words import Finding, Words
+from ..remark import Remark
 
 OUTPUTS = (("Q", "H L d_k"), ("K", "H S d_k"))
 SHARP = 0.99
@@ -49,7 +50,7 @@ def _look(learner, L):
         hint = SAME
     elif right.sum() >= 2 * L - 2:
         hint = NO_RING
-    return Finding(Words(f"头 {h} 的位置 {i} 应该看位置 {j}，权重只有 {weights[h, i, j]:.3f}（要超过 {SHARP}）。",
+    return Remark(Words(f"头 {h} 的位置 {i} 应该看位置 {j}，权重只有 {weights[h, i, j]:.3f}（要超过 {SHARP}）。",
                          f"Head {h}, place {i} should look at place {j}; its weight is {weights[h, i, j]:.3f} "
                          f"and should exceed {SHARP}."), hint)
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ...layers.heads import MergeHeads, SplitHeads
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
-from ..words import Words
 
 HEADS = (("heads", "N H L d"),)
 CONCAT = (("concat", "N L H·d"),)

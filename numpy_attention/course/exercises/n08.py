@@ -4,9 +4,10 @@ import numpy as np
 
 from ...layers.attention import ScaledDotProductAttention
 from ...masks import causal_mask
+from ...words.languages import Words
 from ..comparing import HOLE
 from ..exercise import Exercise, Mistake, Stage
-from ..words import Finding, Words
+from ..remark import Remark
 
 FALSE_ALARM = Words("误报：改了第 t 个词元，第 t 个及以后的输出当然可以变；只比较 t 之前的。",
                     "A false alarm: when token t is changed, outputs from t on may change; compare only those before t.")
@@ -61,12 +62,12 @@ def _tokens(L=7):
 
 
 def _verdict(learner, forward):
-    """The probe's answer as a bool, or a Finding if it is none."""
+    """The probe's answer as a bool, or a Remark if it is none."""
     answer = learner(forward, _tokens())
     if answer is Ellipsis:
-        return Finding(HOLE)
+        return Remark(HOLE)
     if not isinstance(answer, bool | np.bool_):
-        return Finding(Words(f"返回了 {type(answer).__name__}，不是 True 或 False。",
+        return Remark(Words(f"返回了 {type(answer).__name__}，不是 True 或 False。",
                              f"A {type(answer).__name__} was returned, not True or False."), NO_BOOL)
     return bool(answer)
 
@@ -74,10 +75,10 @@ def _verdict(learner, forward):
 def _accepts(learner):
     for number, forward in enumerate(HONEST):
         verdict = _verdict(learner, forward)
-        if isinstance(verdict, Finding):
+        if isinstance(verdict, Remark):
             return verdict
         if not verdict:
-            return Finding(Words(f"第 {number} 个没有泄漏的模型被说成有泄漏。", f"Honest model {number} was said to leak."), FALSE_ALARM)
+            return Remark(Words(f"第 {number} 个没有泄漏的模型被说成有泄漏。", f"Honest model {number} was said to leak."), FALSE_ALARM)
     return None
 
 
@@ -86,10 +87,10 @@ def _finds(hints):
         for number, (hint, forward) in enumerate(LEAKY):
             if hint in hints:
                 verdict = _verdict(learner, forward)
-                if isinstance(verdict, Finding):
+                if isinstance(verdict, Remark):
                     return verdict
                 if verdict:
-                    return Finding(Words(f"第 {number} 个有泄漏的模型没有被发现。", f"Leaky model {number} was not noticed."), hint)
+                    return Remark(Words(f"第 {number} 个有泄漏的模型没有被发现。", f"Leaky model {number} was not noticed."), hint)
         return None
     return run
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ...training.measure import prefix_match_score
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import INVARIANT, Exercise, Mistake, Stage, golden, random_case
-from ..words import Words
 
 SCORE = (("score", "H"),)
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ...layers.attention import ScaledDotProductAttention
+from ...words.languages import Words
 from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
 from ..measuring import measured_gradients
-from ..words import Words
 from .n01 import BY_HAND, softmax
 from .n02 import DHEADS, DK, DQ, DV
 

@@ -2,9 +2,9 @@
 """11 What attention costs: merging two partial softmaxes."""
 import numpy as np
 
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
-from ..words import Words
 
 OUTPUTS = (("highest", "L"), ("total", "L"), ("mixed", "L d_v"))
 

@@ -5,9 +5,10 @@ import numpy as np
 from ...gradcheck import check_gradients
 from ...masks import causal_mask
 from ...museum import grade
+from ...words.languages import Words
 from ..comparing import HOLE
 from ..exercise import Exercise, Mistake, Stage
-from ..words import Finding, Words
+from ..remark import Remark
 
 FALSE_ALARM = Words("误报：测试对一个正确的层报了错。比较小数要留容差；先在一个正确的 na.MultiHeadAttention 上试一试。",
                     "A false alarm: the test complained about a correct layer. Compare floats with a tolerance, and try it on a right na.MultiHeadAttention first.")
@@ -97,11 +98,11 @@ def _no_false_alarm(learner):
     if learner.late:
         raise learner.late
     if learner.hole:
-        return Finding(HOLE)
+        return Remark(HOLE)
     if result.false_alarms:
-        return Finding(Words(f"对正确的层误报：{result.false_alarms[0]}", f"False alarm on a correct layer: {result.false_alarms[0]}"), FALSE_ALARM)
+        return Remark(Words(f"对正确的层误报：{result.false_alarms[0]}", f"False alarm on a correct layer: {result.false_alarms[0]}"), FALSE_ALARM)
     if not result.kills:
-        return Finding(Words("一个错误也没有抓到。", "No bug was caught."), NOTHING)
+        return Remark(Words("一个错误也没有抓到。", "No bug was caught."), NOTHING)
     return None
 
 
@@ -110,7 +111,7 @@ def _kills(bugs, hint):
         alive = [name for name in _graded(learner).survivors if name in bugs]
         if not alive:
             return None
-        return Finding(Words(f"还活着：{', '.join(alive)}。", f"Still alive: {', '.join(alive)}."), hint)
+        return Remark(Words(f"还活着：{', '.join(alive)}。", f"Still alive: {', '.join(alive)}."), hint)
     return run
 
 

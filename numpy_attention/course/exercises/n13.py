@@ -2,9 +2,10 @@
 """13 Reading heat maps honestly: other weights, the same output."""
 import numpy as np
 
+from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GOLDEN, INVARIANT, RANDOM, Exercise, Mistake, Stage
-from ..words import Finding, Words
+from ..remark import Remark
 
 LEAST = 0.05
 NOT_SHARES = Words("一行权重要加起来是 1：方向要和全 1 的向量也正交，不能事后归一化。", "A row of weights sums to 1: the direction must be orthogonal to the ones as well; normalising afterwards spoils the output.")
@@ -43,17 +44,17 @@ def _look(learner, S, d_v, seed):
         return found
     total, lowest = float(np.sum(answer)), float(np.min(answer))
     if abs(total - 1) > 1e-8:
-        return Finding(Words(f"权重之和是 {total:.4g}。", f"The weights sum to {total:.4g}."), NOT_SHARES)
+        return Remark(Words(f"权重之和是 {total:.4g}。", f"The weights sum to {total:.4g}."), NOT_SHARES)
     if lowest < -1e-10:
         j = int(np.argmin(answer))
-        return Finding(Words(f"weights[{j}] = {lowest:.4g}，是负数。", f"weights[{j}] = {lowest:.4g} is negative."), NEGATIVE)
+        return Remark(Words(f"weights[{j}] = {lowest:.4g}，是负数。", f"weights[{j}] = {lowest:.4g} is negative."), NEGATIVE)
     moved = np.abs(answer @ V - weights @ V)
     if moved.max() > 1e-8:
         j = int(moved.argmax())
-        return Finding(Words(f"输出的第 {j} 个数变了 {moved[j]:.3g}。", f"Number {j} of the output changed by {moved[j]:.3g}."), NO_ROOM if d_v + 1 >= S else OTHER_OUTPUT)
+        return Remark(Words(f"输出的第 {j} 个数变了 {moved[j]:.3g}。", f"Number {j} of the output changed by {moved[j]:.3g}."), NO_ROOM if d_v + 1 >= S else OTHER_OUTPUT)
     change = np.abs(np.asarray(answer) - weights).sum() / 2
     if d_v + 1 < S and change < LEAST:
-        return Finding(Words(f"只有 {change:.3f} 的注意力换了地方，至少要 {LEAST}。", f"Only {change:.3f} of the attention went elsewhere; it should be at least {LEAST}."), SAME)
+        return Remark(Words(f"只有 {change:.3f} 的注意力换了地方，至少要 {LEAST}。", f"Only {change:.3f} of the attention went elsewhere; it should be at least {LEAST}."), SAME)
     return None
 
 
