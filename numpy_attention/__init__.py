@@ -41,6 +41,7 @@ from .layers.variants.repeat_heads import RepeatHeads
 from .layers.variants.rotary import Rotary, RotaryAttention
 from .layers.variants.soft_cap import SoftCap
 from .masks import causal_mask, padding_mask, window_mask
+from .words import pictures as _pictures
 
 if TYPE_CHECKING:       # so that editors know what comes later
     from .gradcheck import GradientReport, check_gradients
@@ -63,8 +64,8 @@ if TYPE_CHECKING:       # so that editors know what comes later
 
 __version__ = "0.1.0"
 
-# The layers are here at once. The other rooms, and what is named here of them, come when they are first asked for.
-_ROOMS = {
+# The layers are here at once. The other packages, and what is named here of them, come when they are first asked for.
+_PACKAGES = {
     "course": (),
     "gradcheck": ("GradientReport", "check_gradients"),
     "interop": (),
@@ -74,7 +75,8 @@ _ROOMS = {
     "training": ("SGD", "Adam", "AdamW", "clip_grad_norm", "warmup_cosine", "warmup_inverse_sqrt"),
     "walkthrough": ("Step", "Stepper", "Trace", "trace", "worked_example"),
 }
-_LATER = {name: room for room, names in _ROOMS.items() for name in names}
+_pictures.plots = lambda: import_module(".plots", __name__)      # reports and runs draw through it
+_LATER = {name: package for package, names in _PACKAGES.items() for name in names}
 
 __all__ = [
     "GELU",
@@ -145,7 +147,7 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f".{name}", __name__)
     if name in _LATER:
         return getattr(import_module(f".{_LATER[name]}", __name__), name)
@@ -153,4 +155,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_ROOMS, *_LATER})
+    return sorted({*globals(), *_PACKAGES, *_LATER})

@@ -65,12 +65,6 @@ def test_top_level_stays_small():
     assert {name for name in top if not name.startswith(".")} <= agreed
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_file_can_be_read_in_one_sitting(path):
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= 200
-
-
 def test_readme_quick_look_runs(tmp_path):
     run_python("\n".join(readme_block("quick look", "python")), tmp_path)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import conduct
 from .callee import Finding, callee
-from .choose import choose
+from .choose import choose, choose_upstream
 from .diagnosis import diagnose
 from .directional import claimed, directions, measured
 from .frozen import FrozenGlobals
@@ -82,7 +82,7 @@ def _fill(report, make_subject, upstream, method, rng, atol, rtol, dtype, rules)
     if not report.lines[0].ok:
         raise Finding("not repeatable, so nothing could be compared")
     subject = given if dtype is None or given.is_all(np.dtype(dtype)) else make_subject(np.dtype(dtype))
-    upstream, how = _upstream(subject, upstream, rng)
+    upstream, how = choose_upstream(subject, upstream, rng)
     weights = upstream.astype(float).reshape(-1)
     chosen = choose(subject, method, weights, rng)
     analytic = subject.backward(upstream)
@@ -100,20 +100,6 @@ def _fill(report, make_subject, upstream, method, rng, atol, rtol, dtype, rules)
 def _step_curve(*arguments, **options):
     from .steps import step_curve
     return step_curve(*arguments, **options)
-
-
-def _upstream(subject, given, rng):
-    """(the upstream gradient, how it came about)."""
-    kind = subject.out.dtype if subject.out.dtype.kind == "f" else np.dtype(float)
-    if subject.is_loss:
-        return np.ones((), kind), "1, the loss itself"
-    if given is None:
-        return rng.standard_normal(subject.out.shape).astype(kind), "random"
-    given = np.asarray(given)
-    if given.dtype.kind not in "fiu" or given.shape != subject.out.shape:
-        raise ValueError(f"upstream must hold floats and have the shape of the output, {subject.out.shape}; got "
-                         f"{given.dtype} {given.shape}")
-    return given.astype(kind), "as given"
 
 
 def _precision(subject, dtype):

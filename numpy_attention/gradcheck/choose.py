@@ -96,3 +96,17 @@ def _obstacle_along(subject, name, along, weights):
         return (f"along {name} it gives {exact:.4g} and central differences {central:.4g}: a kink, or abs, a "
                 "comparison or the like in forward")
     return None
+
+
+def choose_upstream(subject, given, rng):
+    """(the upstream gradient, how it came about)."""
+    kind = subject.out.dtype if subject.out.dtype.kind == "f" else np.dtype(float)
+    if subject.is_loss:
+        return np.ones((), kind), "1, the loss itself"
+    if given is None:
+        return rng.standard_normal(subject.out.shape).astype(kind), "random"
+    given = np.asarray(given)
+    if given.dtype.kind not in "fiu" or given.shape != subject.out.shape:
+        raise ValueError(f"upstream must hold floats and have the shape of the output, {subject.out.shape}; got "
+                         f"{given.dtype} {given.shape}")
+    return given.astype(kind), "as given"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .callee import callee
-from .check import _upstream
+from .choose import choose_upstream
 from .subject import Subject
 
 STEPS = tuple(10.0 ** -k for k in range(1, 17))
@@ -60,7 +60,7 @@ def step_curve(layer, *inputs, tensor=None, rng=0, steps=STEPS, **keywords):
         if name not in subject.variables:
             raise ValueError(f"there is no tensor {name!r}; there are {', '.join(subject.variables)}")
         if upstream is None:
-            upstream, _ = _upstream(subject, None, np.random.default_rng(rng))
+            upstream, _ = choose_upstream(subject, None, np.random.default_rng(rng))
             reference = np.asarray(subject.backward(upstream)[name], float).reshape(-1)[:MOST]
         weights = upstream.reshape(-1).astype(float)
 

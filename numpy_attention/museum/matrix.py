@@ -5,6 +5,7 @@ one with gradient checks only lets every wrong formula through whose derivative 
 """
 import html
 
+from ..words.pictures import draw
 from ..words.terminal import table
 from .collection import card, names
 from .detectors import DETECTORS, alarm, applies
@@ -66,9 +67,8 @@ class Matrix:
 
     def plot(self, **options):
         """The matrix as a picture; returns a matplotlib Figure."""
-        from ..plots.detection_matrix import plot_detection_matrix
         caught = [[self.caught(s, d) for d in self.detectors] for s in self.specimens]
-        return plot_detection_matrix(self.specimens, self.detectors, caught, **options)
+        return draw("plot_detection_matrix", self.specimens, self.detectors, caught, **options)
 
     def to_dict(self):
         """{specimen: {detector: True, False or None}}."""

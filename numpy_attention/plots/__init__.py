@@ -11,6 +11,7 @@ except ImportError as error:
 
 from .check import plot_gradient_check
 from .cross import plot_cross_attention
+from .detection_matrix import plot_detection_matrix as plot_detection_matrix
 from .figure import Picture, save
 from .film import plot_film
 from .gradients import plot_gradients
@@ -20,6 +21,7 @@ from .masks import plot_masks
 from .mixing import plot_mixing
 from .mnemonic import plot_mnemonic
 from .query_key import plot_query_key
+from .step_curve import plot_step_curve as plot_step_curve
 from .symmetry import plot_symmetry
 from .walkthrough import plot_walkthrough
 

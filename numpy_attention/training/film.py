@@ -2,6 +2,7 @@
 import numpy as np
 
 from ..masks import causal_mask
+from ..words.pictures import draw
 
 
 def training_film(run, head=None, *, curve="accuracy", lang="en"):
@@ -19,7 +20,6 @@ def training_film(run, head=None, *, curve="accuracy", lang="en"):
     >>> na.training.training_film(run).alt_text.split(":")[0]
     '3 snapshots of steps 0–50'
     """
-    from ..plots.film import plot_film
     steps = sorted(run.snapshots)
     kept = sorted(set.intersection(*(set(run.snapshots[step]) for step in steps))) if steps else []
     head = head or max(kept, key=lambda each: _promise(run, *each), default=None)
@@ -30,8 +30,8 @@ def training_film(run, head=None, *, curve="accuracy", lang="en"):
         raise ValueError(f"curve must be accuracy or loss; got {curve!r}")
     tokens = run.exercise.inputs[0][0]
     keys = run.task.words(tokens) if run.task.slots is None else _slots(run)
-    return plot_film(
-        np.stack([run.snapshots[step][head] for step in steps]), steps, run.history[curve],
+    return draw(
+        "plot_film", np.stack([run.snapshots[step][head] for step in steps]), steps, run.history[curve],
         curve_steps=run.history["step"], curve_label=f"{curve} · head {head[0]}.{head[1]}",
         query_tokens=run.task.words(tokens), key_tokens=keys,
         mask=causal_mask(len(tokens)) if run.task.causal else None, lang=lang)

@@ -1,6 +1,5 @@
 """The walkthrough: every step of a run, with its name, formula, shape and numbers."""
-from .examples import WorkedExample, worked_example
-from .reading import trace
+from .examples import WorkedExample, trace, worked_example
 from .step import Step
 from .stepper import Stepper
 from .trace import Trace

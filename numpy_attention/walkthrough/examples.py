@@ -13,7 +13,7 @@ from ..layers.attention import ScaledDotProductAttention
 from ..layers.embedding import Embedding
 from ..layers.multi_head import MultiHeadAttention
 from ..layers.positions import sinusoidal_positions
-from .reading import trace
+from .reading import read_trace
 
 TOKENS = ("我", "爱", "AI")
 
@@ -58,12 +58,34 @@ class WorkedExample:
         self.layer.grads = {}
         if backward:
             self.layer.backward(self.upstream)
-        return trace(self.layer, tokens=self.tokens, title=self.title)
+        return read_trace(self.layer, tokens=self.tokens, title=self.title)
 
     def check(self, **options):
         """Check every gradient of the example numerically; see numpy_attention.check_gradients."""
         from ..gradcheck import check_gradients
         return check_gradients(self.layer, *self.inputs, **options)
+
+
+def trace(subject, *, tokens=None, query_tokens=None, key_tokens=None, title=None):
+    """Read the trace of a layer that has run forward (and backward), or of a worked example.
+
+    Args:
+        subject: a Layer after forward; or a worked example or its name.
+        tokens: labels of queries and keys alike; query_tokens, key_tokens: where they differ.
+        title: what the trace is of; the layer's class unless given.
+
+    Raises: RuntimeError if the layer has not run; ValueError for labels that do not fit L or S.
+
+    >>> attention = na.ScaledDotProductAttention()
+    >>> heads = attention(np.eye(2), np.eye(2), np.eye(2))
+    >>> [step.name for step in na.trace(attention, tokens=["a", "b"])]
+    ['Q', 'K', 'V', 'product', 'scores', 'weights', 'heads']
+    """
+    if isinstance(subject, str):
+        subject = worked_example(subject)
+    if hasattr(subject, "trace"):
+        return subject.trace()
+    return read_trace(subject, tokens=tokens, query_tokens=query_tokens, key_tokens=key_tokens, title=title)
 
 
 def worked_example(name="by-hand"):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..layers.attention import ScaledDotProductAttention
 from ..layers.multi_head import MultiHeadAttention
-from .reading import trace
+from .reading import read_trace
 
 MATRICES = {"W_Q": "query_proj", "W_K": "key_proj", "W_V": "value_proj", "W_O": "output_proj"}
 INPUTS = (("x",), ("query", "memory"), ("query", "key", "value"))
@@ -55,7 +55,7 @@ def trace_file(path, *, num_heads=None, tokens=None, backward=True):
         layer.backward(arrays.get(last, random))
     labels = {name: [str(token) for token in np.atleast_1d(arrays[name])] for name in
               ("tokens", "query_tokens", "key_tokens") if name in arrays}
-    return trace(layer, **(labels if tokens is None else {"tokens": tokens}), title=Path(path).name)
+    return read_trace(layer, **(labels if tokens is None else {"tokens": tokens}), title=Path(path).name)
 
 
 def read(path):

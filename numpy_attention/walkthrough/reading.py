@@ -27,43 +27,25 @@ GIVEN = {
 }
 
 
-def trace(subject, *, tokens=None, query_tokens=None, key_tokens=None, title=None):
-    """Read the trace of a layer that has run forward (and backward), or of a worked example.
-
-    Args:
-        subject: a Layer after forward; or a worked example or its name.
-        tokens: labels of queries and keys alike; query_tokens, key_tokens: where they differ.
-        title: what the trace is of; the layer's class unless given.
-
-    Raises: RuntimeError if the layer has not run; ValueError for labels that do not fit L or S.
-
-    >>> attention = na.ScaledDotProductAttention()
-    >>> heads = attention(np.eye(2), np.eye(2), np.eye(2))
-    >>> [step.name for step in na.trace(attention, tokens=["a", "b"])]
-    ['Q', 'K', 'V', 'product', 'scores', 'weights', 'heads']
-    """
-    if isinstance(subject, str):
-        from .examples import worked_example
-        subject = worked_example(subject)
-    if hasattr(subject, "trace"):
-        return subject.trace()
-    if not isinstance(subject, Layer):
-        raise TypeError(f"trace takes a layer, a worked example or its name; got {type(subject).__name__}")
-    if not subject.cache:
-        raise RuntimeError(f"{type(subject).__name__} has not run yet: call layer(...) first, then trace(layer)")
-    forward = [*_given(subject), *_steps(subject, "forward")]
+def read_trace(layer, *, tokens=None, query_tokens=None, key_tokens=None, title=None):
+    """The trace of a layer that has run forward (and backward); see `trace`."""
+    if not isinstance(layer, Layer):
+        raise TypeError(f"trace takes a layer, a worked example or its name; got {type(layer).__name__}")
+    if not layer.cache:
+        raise RuntimeError(f"{type(layer).__name__} has not run yet: call layer(...) first, then trace(layer)")
+    forward = [*_given(layer), *_steps(layer, "forward")]
     backward = []
-    if subject.grads:
-        last = next(reversed(subject.cache))
-        backward = [_step(subject, f"d{last}", "upstream gradient", forward[-1].symbols, subject.grads[last],
+    if layer.grads:
+        last = next(reversed(layer.cache))
+        backward = [_step(layer, f"d{last}", "upstream gradient", forward[-1].symbols, layer.grads[last],
                           GIVEN["upstream"], "backward"),
-                    *_steps(subject, "backward"), *_parameter_steps(subject)]
+                    *_steps(layer, "backward"), *_parameter_steps(layer)]
     steps = [*forward, *backward]
     query_tokens, key_tokens = query_tokens or tokens, key_tokens or tokens
     _check_labels(steps, "query_tokens", query_tokens, "L")
     _check_labels(steps, "key_tokens", key_tokens, "S")
-    return Trace(steps, query_tokens=query_tokens, key_tokens=key_tokens, title=title or type(subject).__name__,
-                 run=Run(subject))
+    return Trace(steps, query_tokens=query_tokens, key_tokens=key_tokens, title=title or type(layer).__name__,
+                 run=Run(layer))
 
 
 def _check_labels(steps, name, labels, symbol):

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 
 from ..words.numbers import matrix
+from ..words.pictures import draw
 from ..words.terminal import wrap
 from .text import summary
 
@@ -118,8 +119,7 @@ class Session:
         if path.lower().endswith((".html", ".htm")):
             self.stepper.trace.save_html(path, lang=self.stepper.lang)
         elif path.lower().endswith((".svg", ".png", ".pdf")):
-            from ..plots import plot_walkthrough
-            plot_walkthrough(self.stepper.trace, lang=self.stepper.lang).savefig(path)
+            draw("plot_walkthrough", self.stepper.trace, lang=self.stepper.lang).save(path)
         else:
             raise ValueError(f"{path!r}: the name must end in .html, .svg, .png or .pdf")
         print(f"  wrote {path}")

@@ -11,7 +11,7 @@ import re
 import unicodedata
 
 COLUMNS = 80
-WIDE, OPENING, CLOSING = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef", "（《「【“", "，。；：？！、）》」】”"
+WIDE, OPENING, CLOSING = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef", "（《「“", "，。；：？！、）》」”"
 PIECE = re.compile(f"[{OPENING}]*(?:[{WIDE}]|[^\\s{WIDE}]+)[{CLOSING}]*\\s*")
 
 

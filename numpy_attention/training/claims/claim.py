@@ -117,7 +117,6 @@ def check_claims(names=None, *, seeds=SEEDS, executor=None):
 
 def measure_claim(asked):
     """One claim with one seed, wherever this runs: what was measured, and the seconds that it took."""
-    from . import CLAIMS
     began = time.perf_counter()
     values = CLAIMS[asked["claim"]].measure(asked["seed"])
     return {what: math.inf if value is None else float(value) for what, value in values.items()}, \
