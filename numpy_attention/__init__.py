@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from .engine.layer import Layer
 from .layers.activations import GELU, ReLU, SiLU
-from .layers.attention import ScaledDotProductAttention
 from .layers.cross_entropy import CrossEntropyLoss
 from .layers.embedding import Embedding
 from .layers.feed_forward import FeedForward
@@ -39,6 +38,7 @@ from .layers.variants.extra_keys import ExtraKeyAttention
 from .layers.variants.kv_cache import KVCache
 from .layers.variants.repeat_heads import RepeatHeads
 from .layers.variants.rotary import Rotary, RotaryAttention
+from .layers.variants.scaled_dot_product import ScaledDotProductAttention
 from .layers.variants.soft_cap import SoftCap
 from .masks import causal_mask, padding_mask, window_mask
 from .words import pictures as _pictures

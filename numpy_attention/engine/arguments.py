@@ -1,9 +1,13 @@
 """What a caller may hand in: each check returns its argument in the form the layers use, or raises an error that names
 the argument, says what was expected and what came.
 """
+import functools
+import inspect
 import operator
 
 import numpy as np
+
+from .layer import Layer
 
 
 def precision(dtype):
@@ -53,3 +57,108 @@ def rectangular(name, given):
         return np.asarray(given)
     except ValueError as error:
         raise ValueError(f"{name} must be a rectangular array: {error}") from None
+
+
+def check_QKV(Q, K, V):
+    """Q (..., L, d_k), K (..., S, d_k) and V (..., S, d_v) agree, or an error says where they do not.
+
+    K and V may have fewer heads than Q, a divisor of them.
+    """
+    if not (Q.ndim > 1 and Q.shape[:-2] == K.shape[:-2] == V.shape[:-2] and K.ndim == V.ndim == Q.ndim
+            and Q.shape[-1] == K.shape[-1] > 0 and K.shape[-2] == V.shape[-2]):
+        _explain_QKV(Q.shape, K.shape, V.shape)
+
+
+def _explain_QKV(Q, K, V):
+    shapes = f"Q is {Q}, K is {K}, V is {V}"
+    if min(len(Q), len(K), len(V)) < 2:
+        raise ValueError(f"Q, K and V must have shapes (..., L, d_k), (..., S, d_k), (..., S, d_v): {shapes}")
+    if Q[-1] != K[-1]:
+        hint = "; was K transposed already?" if Q[-1] == K[-2] else ""
+        raise ValueError(f"Q and K must share the width d_k (last axis): {shapes}{hint}")
+    if K[-2] != V[-2]:
+        raise ValueError(f"K and V must share the source length S (last axis but one): {shapes}")
+    grouped = len(Q) == len(K) > 2 and Q[:-3] == K[:-3] and K[-3] and Q[-3] % K[-3] == 0
+    if K[:-2] != V[:-2] or not (Q[:-2] == K[:-2] or grouped):
+        raise ValueError(f"Q, K and V must share their leading axes (N, H), but for K and V having a divisor of Q's H "
+                         f"heads: {shapes}")
+    if Q[-1] == 0:
+        raise ValueError(f"d_k must be at least 1: {shapes}")
+
+
+def multi_head_sizes(d_model, num_heads, num_kv_heads, d_k, d_v, kdim, vdim):
+    """(D, H, H_kv, d_k, d_v, kdim, vdim) of a multi-head attention, those left out derived, or an error."""
+    D, H = size("d_model", d_model), size("num_heads", num_heads)
+    if D % H and None in (d_k, d_v):
+        raise ValueError(f"d_model = {D} cannot be cut into num_heads = {H} equal heads: take {_nearest(D, H)} "
+                         "heads, or give d_k and d_v")
+    d_k, d_v = (size(name, D // H if given is None else given) for name, given in (("d_k", d_k), ("d_v", d_v)))
+    kdim, vdim = (size(name, D if given is None else given) for name, given in (("kdim", kdim), ("vdim", vdim)))
+    H_kv = H if num_kv_heads is None else size("num_kv_heads", num_kv_heads)
+    if H % H_kv:
+        raise ValueError(f"num_kv_heads must divide num_heads = {H}: take {_nearest(H, H_kv)}; got {H_kv}")
+    return D, H, H_kv, d_k, d_v, kdim, vdim
+
+
+def _nearest(D, H):
+    """The divisors of D just below and just above H, as words."""
+    divisors = [n for n in range(1, D + 1) if D % n == 0]
+    near = {max(n for n in divisors if n < H), min((n for n in divisors if n > H), default=D)}
+    return " or ".join(map(str, sorted(near)))
+
+
+def check_sequences(query, key, value, D, kdim, vdim):
+    """query (N, L, D), key (N, S, kdim) and value (N, S, vdim), or all without N; or an error."""
+    if not (query.ndim in (2, 3) and query.ndim == key.ndim == value.ndim
+            and query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and key.shape[-2] == value.shape[-2]
+            and (query.shape[-1], key.shape[-1], value.shape[-1]) == (D, kdim, vdim)):
+        _explain_sequences(query.shape, key.shape, value.shape, D, kdim, vdim)
+
+
+def _explain_sequences(query, key, value, D, kdim, vdim):
+    for name, shape, width, features in (("query", query, "D", D), ("key", key, "kdim", kdim),
+                                         ("value", value, "vdim", vdim)):
+        length = "L" if name == "query" else "S"
+        if len(shape) not in (2, 3) or shape[-1] != features:
+            raise ValueError(f"{name} must have shape (N, {length}, {width}), or ({length}, {width}) for a single "
+                             f"sequence, with {width} = {features}; got {shape}")
+    shapes = f"query is {query}, key is {key}, value is {value}"
+    if not query[:-2] == key[:-2] == value[:-2]:
+        raise ValueError(f"query, key and value must share the batch size N: {shapes}")
+    raise ValueError(f"key and value must share the source length S: {shapes}")
+
+
+def attention_part(attention, dropout):
+    """What a caller wants the heads to do with Q, K, V, or an error that says what such a layer is."""
+    if not isinstance(attention, Layer):
+        raise TypeError("attention must be a layer that is called with Q, K, V, such as "
+                        f"na.ScaledDotProductAttention(); got {attention!r}")
+    if dropout:
+        raise ValueError("give dropout to the attention that you hand in: attention=...(dropout=...)")
+    return attention
+
+
+def options_given(layer, **options):
+    """Those options that are not None, for a layer that takes them, or an error that says that it does not."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if given and (missing := given.keys() - _keywords(type(layer))):
+        name = min(missing)
+        raise TypeError(f"{type(layer).__name__} takes no {name}: what attends is called as attention(Q, K, V), and "
+                        f"with {name}= where one is given")
+    return given
+
+
+@functools.cache
+def _keywords(cls):
+    """What a layer's forward takes by keyword."""
+    parameters = inspect.signature(cls.forward).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return _Everything()
+    return {p.name for p in parameters}
+
+
+class _Everything(set):
+    """A forward that takes **options takes any keyword."""
+
+    def __rsub__(self, names):
+        return set()

@@ -9,8 +9,10 @@ A layer is three dictionaries and a pair of methods:
     out = layer(x)              # the same as layer.forward(x)
     dx = layer.backward(dout)   # one gradient for each array given to forward
 
-A subclass writes only its formulas; what goes for all of them is in call_rules.py.
+A subclass writes only its formulas; what goes for all of them is in call_rules.py. backward reads the learned arrays as
+they are when it is called: change them (an optimizer's step) after backward, not between forward and backward.
 """
+import weakref
 from typing import NamedTuple
 
 from .call_rules import freeze, with_backward_rules, with_forward_rules
@@ -48,11 +50,14 @@ class Layer:
 
     FORWARD = ()
     BACKWARD = ()
+    inner_shapes = {}       # shapes of the parts' steps that are others in here: {"dK": "N H_kv S d_k"}
     integer_inputs = ()     # names of inputs that are ids, not floats
+    remembers = True        # does backward need what forward kept? Else one layer may run several times in a forward
 
     params = cache = grads = None
-    _half = False           # did the last input come as float16?
     training = True         # matters to dropout only; see train() and eval()
+    _half = False           # did the last input come as float16?
+    _ran = 0, None          # the number of the last pass, and the cache that it left
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -81,6 +86,18 @@ class Layer:
                 found.update({f"{name}.{i}": item for i, item in enumerate(value) if isinstance(item, Layer)})
         return found
 
+    def adopt(self, layer):
+        """`layer`, handed in by a caller, as a part of this one; refused if it is a part of another already.
+
+        A layer has one cache: two owners would go back through each other's forward.
+        """
+        owner = _owners.get(layer, lambda: None)()
+        if owner is not None and owner is not self:
+            raise ValueError(f"this {type(layer).__name__} is part of another {type(owner).__name__} already, and a "
+                             "layer has only one cache: make one for each, or hand in copy.deepcopy(it)")
+        _owners[layer] = weakref.ref(self)
+        return layer
+
     def named_params(self):
         """All learned arrays, with dotted names: {"query_proj.W": ..., ...}."""
         return self._named("params")
@@ -95,16 +112,30 @@ class Layer:
             found.update({f"{prefix}.{name}": array for name, array in layer._named(which).items()})
         return found
 
-    def parameters(self, like, *names):
-        """The named params in the precision of the input `like`; None for one that the layer does not have."""
+    def param(self, name, like):
+        """The learned array of that name in the precision of the input `like`; None if this layer has none."""
+        array = self.params.get(name)
+        if array is None or array.dtype == like.dtype or array.dtype.kind == "c":
+            return array
         dtype = like.real.dtype
-        arrays = [self.params.get(name) for name in names]
-        arrays = [a if a is None or a.dtype == dtype or a.dtype.kind == "c" else a.astype(dtype) for a in arrays]
-        return arrays if len(names) > 1 else arrays[0]
+        return array if array.dtype == dtype else array.astype(dtype)
 
     def keep(self, **steps):
         """Make these the cache, in this order; a step that an option left out is None and not kept."""
         self.cache = {name: array for name, array in steps.items() if array is not None}
+
+    def statement(self, half):
+        """The stated steps of "FORWARD" or "BACKWARD" in order, as pairs: names of the parts it lies in, Stage.
+
+        A part's own steps stand in its place, with the shapes that they have in here.
+        """
+        for stage in getattr(self, half):
+            if not isinstance(stage, str):
+                yield (), stage
+                continue
+            part = self.sublayers().get(stage)
+            for path, inner in part.statement(half) if part is not None else ():
+                yield (stage, *path), inner._replace(shape=self.inner_shapes.get(inner.name, inner.shape))
 
     def restate(self, field="formula", **changes):
         """State steps of this one layer differently, where an option has changed them: restate(scores="Q Kᵀ · 2")."""
@@ -134,6 +165,9 @@ class Layer:
         for name, layer in self.sublayers().items():
             lines += f"{name}: {layer!r}".split("\n")
         return "\n  ".join(lines)
+
+
+_owners = weakref.WeakKeyDictionary()     # which layer was handed in to which; copies are free
 
 
 def _stages(statement):

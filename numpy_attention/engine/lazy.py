@@ -1,7 +1,7 @@
 """Tensors by name, some of them only on demand.
 
 For a long sequence a table of (N, H, L, S) numbers costs more to keep than to compute again. Such a tensor is put into
-the dictionary as a `Later`: it is computed when somebody asks for it by name, and then kept like any other.
+a Tensors as a `Later`: it is computed when somebody asks for it by name, and then kept like any other.
 """
 
 
@@ -28,10 +28,7 @@ class Tensors(dict):
 
     def get(self, name, default=None):
         """The tensor of that name, or the default."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
+        return self[name] if name in self else default      # noqa: SIM401  (dict.get would show the Later)
 
     def values(self):
         """All tensors, those on demand computed."""
@@ -49,8 +46,6 @@ class Tensors(dict):
         return dict, (self.copy(),)
 
 
-def settled(tensors):
-    """`tensors` as it is, or as Tensors if something in it comes later."""
-    if type(tensors) is dict and any(type(value) is Later for value in tensors.values()):
-        return Tensors(tensors)
-    return tensors
+def like(source, tensors):
+    """`tensors`, made in part from `source`: on demand wherever the source is."""
+    return Tensors(tensors) if type(source) is Tensors else tensors

@@ -36,6 +36,8 @@ def take_mask_and_bias(mask, bias, shape, dtype):
 
     A bias of -inf hides a cell as surely as a mask does, so such cells join the mask.
     """
+    if mask is None and bias is None:
+        return None, None
     mask = fit_mask(mask, shape)
     if bias is None:
         return mask, None
@@ -44,6 +46,24 @@ def take_mask_and_bias(mask, bias, shape, dtype):
         seen = fitted.real > -np.inf
         mask = seen if mask is None else mask & seen
     return mask, fitted.reshape(np.shape(bias))
+
+
+def without_batch(fit, array, shape):
+    """A mask or bias of a single sequence, checked against the `shape` (1, H, L, S) and freed of the axis N."""
+    if array is None:
+        return None
+    fitted = fit(array, shape)
+    return fitted[0] if fitted.ndim == 4 else fitted
+
+
+def gather(weights, rows, mask):
+    """weights @ rows, in which a weight of exactly 0 takes nothing: 0 · NaN is 0 when the NaN is hidden."""
+    if mask is None or np.isfinite(rows).all():
+        return weights @ rows
+    finite = np.isfinite(rows)
+    clean = weights @ np.where(finite, rows, 0)
+    touched = (weights != 0).astype(float) @ (~finite).astype(float) > 0
+    return np.where(touched, np.nan, clean)
 
 
 def sum_like(dbiased, bias):

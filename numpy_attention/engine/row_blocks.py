@@ -9,20 +9,30 @@ import contextvars
 import functools
 import os
 
+import numpy as np
+
 from .threads import one_thread_each
 
 BLOCK = 1 << 17         # numbers in a block: half a megabyte of float32
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def by_rows(function, *arrays):
-    """function(*blocks) for blocks of rows of the arrays, which all have shape (..., S) and are written to in place."""
-    if arrays[0].size <= BLOCK:
-        return function(*arrays)
-    tables = [array.reshape(-1, array.shape[-1]) for array in arrays]       # views: the arrays are contiguous
-    height = max(1, BLOCK // tables[0].shape[-1])
+def by_rows(function, *tables, out=None):
+    """function(*tables), a block of rows at a time; all tables and the result have one shape (..., S).
+
+    The result goes to `out`, which may be one of the tables, or to a new array.
+    """
+    if tables[0].size <= BLOCK and out is None:
+        return function(*tables)
+    shape = tables[0].shape
+    tables = [table.reshape(-1, shape[-1]) for table in tables]
+    height = max(1, BLOCK // shape[-1])
     for top in range(0, len(tables[0]), height):
-        function(*(table[top:top + height] for table in tables))
+        rows = function(*(table[top:top + height] for table in tables))
+        if out is None:
+            out = np.empty(shape, rows.dtype)
+        out.reshape(-1, shape[-1])[top:top + height] = rows     # a view: out is contiguous
+    return out
 
 
 def at_once(function, jobs, numbers):

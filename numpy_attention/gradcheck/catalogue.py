@@ -7,7 +7,6 @@ import numpy as np
 
 from .. import masks
 from ..layers.activations import GELU, ReLU, SiLU
-from ..layers.attention import ScaledDotProductAttention
 from ..layers.cross_entropy import CrossEntropyLoss
 from ..layers.embedding import Embedding
 from ..layers.feed_forward import FeedForward
@@ -30,6 +29,7 @@ from ..layers.variants.dropout import Dropout
 from ..layers.variants.extra_keys import ExtraKeyAttention
 from ..layers.variants.repeat_heads import RepeatHeads
 from ..layers.variants.rotary import Rotary, RotaryAttention
+from ..layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ..layers.variants.soft_cap import SoftCap
 
 N, H, L, S, d_k, d_v, D, kdim, vdim = 2, 3, 4, 5, 6, 7, 8, 9, 10

@@ -23,16 +23,7 @@ class SplitHeads(Layer):
     Source: Vaswani et al. 2017, section 3.2.2, with the H projections side by side in one matrix.
     """
 
-    FORWARD = (
-        ("heads", "transpose(reshape(x, L × H × d))", "... H L d",
-         "Cut each row into H pieces, then give every head its own table.",
-         "把每一行切成 H 段，再让每个头拿到自己的一张表。"),
-    )
-    BACKWARD = (
-        ("dx", "reshape(transpose(dheads), L × H·d)", "... L H·d",
-         "Splitting only moved numbers, so the gradients move back the same way.",
-         "切分只是搬动数字，梯度原路搬回。"),
-    )
+    remembers = False       # backward only moves numbers back, so keys and values may share one
 
     def __init__(self, num_heads):
         super().__init__()
@@ -46,9 +37,20 @@ class SplitHeads(Layer):
         return heads
 
     def backward(self, dheads):
-        dx = merge(dheads)
+        dx = merge(dheads)                                      # in the forward pass: heads = split(x)
         self.grads = {"heads": dheads, "x": dx}
         return dx
+
+    FORWARD = (
+        ("heads", "transpose(reshape(x, L × H × d))", "... H L d",
+         "Cut each row into H pieces, then give every head its own table.",
+         "把每一行切成 H 段，再让每个头拿到自己的一张表。"),
+    )
+    BACKWARD = (
+        ("dx", "reshape(transpose(dheads), L × H·d)", "... L H·d",
+         "Splitting only moved numbers, so the gradients move back the same way.",
+         "切分只是搬动数字，梯度原路搬回。"),
+    )
 
 
 class MergeHeads(Layer):
@@ -63,15 +65,6 @@ class MergeHeads(Layer):
     Source: the Concat of Vaswani et al. 2017, section 3.2.2.
     """
 
-    FORWARD = (
-        ("concat", "reshape(transpose(heads), L × H·d)", "... L H·d",
-         "Lay the heads' results side by side again, one row a token.", "把各个头的结果重新并排，每个词元一行。"),
-    )
-    BACKWARD = (
-        ("dheads", "transpose(reshape(dconcat, L × H × d))", "... H L d",
-         "Each head gets back the columns that it filled.", "每个头拿回自己填的那几列的梯度。"),
-    )
-
     def forward(self, heads):
         if heads.ndim < 3:
             raise ValueError(f"heads must have shape (..., H, L, d); got {heads.shape}")
@@ -81,9 +74,18 @@ class MergeHeads(Layer):
 
     def backward(self, dconcat):
         num_heads = self.cache["heads"].shape[-3]
-        dheads = split(dconcat, num_heads)
+        dheads = split(dconcat, num_heads)                      # in the forward pass: concat = merge(heads)
         self.grads = {"concat": dconcat, "heads": dheads}
         return dheads
+
+    FORWARD = (
+        ("concat", "reshape(transpose(heads), L × H·d)", "... L H·d",
+         "Lay the heads' results side by side again, one row a token.", "把各个头的结果重新并排，每个词元一行。"),
+    )
+    BACKWARD = (
+        ("dheads", "transpose(reshape(dconcat, L × H × d))", "... H L d",
+         "Each head gets back the columns that it filled.", "每个头拿回自己填的那几列的梯度。"),
+    )
 
 
 def split(x, num_heads):

@@ -65,7 +65,7 @@ class LayerNorm(Layer):
 
     def forward(self, x):
         check_last_axes(x, self.normalized_shape)
-        gamma, beta = self.parameters(x, "gamma", "beta")
+        gamma, beta = self.param("gamma", x), self.param("beta", x)
         row = tuple(range(-len(self.normalized_shape), 0))          # the axes that make up one row
         # 1. Where does the row lie, and how far does it spread?
         mean = x.mean(axis=row, keepdims=True)                      # (..., 1)
@@ -89,7 +89,7 @@ class LayerNorm(Layer):
             self.grads["beta"] = dout.sum(axis=rows)                # (..., D) -> (D,)
         if "gamma" in self.params:
             self.grads["gamma"] = (dout * normed).sum(axis=rows)    # (..., D) -> (D,)
-            dnormed = dout * self.parameters(std, "gamma")          # (..., D)
+            dnormed = dout * self.param("gamma", std)          # (..., D)
         else:
             dnormed = dout
         # 2. and 1. normed = (x - mean) / std, where mean and std depend on the whole row too.

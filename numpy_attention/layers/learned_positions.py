@@ -53,7 +53,7 @@ class LearnedPositions(Layer):
         self.rows = slice(0, 0)                                     # of W, in the last forward
 
     def forward(self, x, *, offset=0):
-        W = self.parameters(x, "W")
+        W = self.param("W", x)
         max_length, D = W.shape
         if x.ndim < 2 or x.shape[-1] != D:
             raise ValueError(f"x must have shape (..., L, D) with D = {D}; got {x.shape}")

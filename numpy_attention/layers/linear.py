@@ -12,7 +12,7 @@ from ..engine.layer import Layer
 
 
 class Linear(Layer):
-    """x W + b, for any number of leading axes.
+    """x W + b, for any number of leading axes: x (..., in_features), out (..., out_features).
 
     Args:
         in_features, out_features: widths of a row of x and of out.
@@ -32,6 +32,37 @@ class Linear(Layer):
     Source: the derivation is Clark 2017, "Computing Neural Network Gradients", identities (1) and (5).
     """
 
+    def __init__(self, in_features, out_features, *, bias=True, rng=None, dtype=np.float64):
+        super().__init__()
+        in_features, out_features = size("in_features", in_features), size("out_features", out_features)
+        rng, dtype = np.random.default_rng(rng), precision(dtype)
+        self.params["W"] = (rng.standard_normal((in_features, out_features)) / math.sqrt(in_features)).astype(dtype)
+        if bias:
+            self.params["b"] = np.zeros(out_features, dtype)
+
+    def forward(self, x):
+        W, b = self.param("W", x), self.param("b", x)
+        if x.ndim < 1 or x.shape[-1] != len(W):
+            raise ValueError(f"x must have shape (..., in_features) with in_features = {len(W)}; got {x.shape}")
+        rows = x.reshape(-1, len(W))                            # all leading axes in one
+        out = rows @ W if b is None else rows @ W + b           # (rows, in) (in, out) -> (rows, out)
+        out = out.reshape(*x.shape[:-1], W.shape[1])
+        self.cache = {"x": x, "out": out}
+        return out
+
+    def backward(self, dout):
+        # In the forward pass: out = x W + b, row by row.
+        x = self.cache["x"]
+        W = self.param("W", x)
+        rows, drows = x.reshape(-1, len(W)), dout.reshape(-1, W.shape[1])
+        db = drows.sum(axis=0)                                  # (rows, out) -> (out,)
+        dW = rows.T @ drows                                     # (in, rows) (rows, out) -> (in, out)
+        dx = (drows @ W.T).reshape(x.shape)                     # (rows, out) (out, in) -> (rows, in)
+        if not math.isfinite(dW[:, 0].real.sum()):              # NaN in a row of x
+            dW = rows_with_gradient(rows, drows).T @ drows
+        self.grads = {"out": dout, "b": db, "W": dW, "x": dx} if "b" in self.params else {"out": dout, "W": dW, "x": dx}
+        return dx
+
     FORWARD = (
         ("out", "x W + b", "... out_features",
          "Each output number is a weighted sum of its row of x.", "每个输出数都是 x 那一行的加权和。"),
@@ -46,33 +77,7 @@ class Linear(Layer):
          "The gradient goes back through the same matrix, transposed.", "梯度沿同一个矩阵的转置传回去。"),
     )
 
-    def __init__(self, in_features, out_features, *, bias=True, rng=None, dtype=np.float64):
-        super().__init__()
-        in_features, out_features = size("in_features", in_features), size("out_features", out_features)
-        rng, dtype = np.random.default_rng(rng), precision(dtype)
-        self.params["W"] = (rng.standard_normal((in_features, out_features)) / math.sqrt(in_features)).astype(dtype)
-        if bias:
-            self.params["b"] = np.zeros(out_features, dtype)
 
-    def forward(self, x):
-        W, b = self.parameters(x, "W", "b")
-        if x.ndim < 1 or x.shape[-1] != len(W):
-            raise ValueError(f"x must have shape (..., in_features) with in_features = {len(W)}; got {x.shape}")
-        rows = x.reshape(-1, x.shape[-1])              # all leading axes in one: a single large product is fastest
-        out = rows @ W if b is None else rows @ W + b  # (rows, in) (in, out) -> (rows, out)
-        out = out.reshape(*x.shape[:-1], W.shape[1])   # (..., out)
-        self.cache = {"x": x, "out": out}
-        return out
-
-    def backward(self, dout):
-        x = self.cache["x"]
-        W = self.parameters(x, "W")
-        rows, drows = x.reshape(-1, x.shape[-1]), dout.reshape(-1, dout.shape[-1])
-        if not np.isfinite(rows.sum()):                # a row without gradient teaches nothing, even if it holds NaN
-            rows = np.where(drows.any(axis=-1, keepdims=True), rows, 0)
-        db = drows.sum(axis=0)                         # (rows, out) -> (out,)
-        dW = rows.T @ drows                            # (in, rows) (rows, out) -> (in, out)
-        few = len(drows) < 64                          # then the same product is faster the other way round
-        dx = ((W @ drows.T).T if few else drows @ W.T).reshape(x.shape)     # (rows, out) (out, in) -> (rows, in)
-        self.grads = {"out": dout, **({"b": db} if "b" in self.params else {}), "W": dW, "x": dx}
-        return dx
+def rows_with_gradient(rows, drows):
+    """The rows, 0 where no gradient came: a row without gradient teaches nothing, even if it holds NaN."""
+    return np.where(drows.any(axis=-1, keepdims=True), rows, 0)

@@ -7,29 +7,19 @@ of shape (D, d_k), one a head.
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import attention_part, check_sequences, multi_head_sizes, options_given
 from ..engine.layer import Layer
-from ..engine.mask_and_bias import fit_bias, fit_mask
-from .attention import ScaledDotProductAttention
+from ..engine.lazy import like
+from ..engine.mask_and_bias import fit_bias, fit_mask, without_batch
 from .heads import MergeHeads, SplitHeads
 from .linear import Linear
+from .variants.scaled_dot_product import ScaledDotProductAttention
 
 
 class MultiHeadAttention(Layer):
     """Self-attention mha(x), attention over a memory mha(query, memory), cross-attention mha(query, key, value).
 
-    Args:
-        d_model: D, width of query and out. num_heads: H.
-        d_k, d_v: width of one head's query and key, and of its value; d_model / num_heads unless given.
-        kdim, vdim: widths of the key and value inputs; d_model unless given.
-        num_kv_heads: number of key/value heads, a divisor of num_heads (grouped heads; 1 is multi-query attention).
-        bias: whether the four projections add biases.
-        dropout: share of the weights that falls out in training.
-        rng: seed or np.random.Generator for the parameters and dropout. dtype: of the parameters.
-        attention: what the heads do with Q, K, V; ScaledDotProductAttention unless given. Hand in one with another
-            scale or a softcap, RotaryAttention, ExtraKeyAttention or BlockedAttention.
-
-    mha(query, key, value, *, mask=None, bias=None) -> out
+    What each argument of the constructor means stands below, at `__init__`; the formulas come first.
 
     Shapes: query (N, L, D), key (N, S, kdim), value (N, S, vdim), out (N, L, D); all without N for a single
         sequence. mask (True = may attend) and bias (added to the scores) are (L, S), (N, L, S) or (N, H, L, S).
@@ -47,6 +37,94 @@ class MultiHeadAttention(Layer):
 
     Source: Vaswani et al. 2017, section 3.2.2.
     """
+
+    def forward(self, query, key=None, value=None, *, mask=None, bias=None):
+        given = roles(query, key, value)                    # one array may play several roles
+        query, key, value = given["query"], given["key"], given["value"]
+        options = self._options(query, key, value, mask, bias)
+        # 1. Three views of each token, cut into heads.
+        Q = self.split(self.query_proj(query))              # (N,L,D) -> (N,L,H·d_k) -> (N,H,L,d_k)
+        K = self.split_kv(self.key_proj(key))               # (N,S,kdim) -> (N,S,H·d_k) -> (N,H,S,d_k)
+        V = self.split_kv(self.value_proj(value))           # (N,S,vdim) -> (N,S,H·d_v) -> (N,H,S,d_v)
+        # 2. Every head attends on its own.
+        heads = self.attention(Q, K, V, **options)          # (N,H,L,d_v)
+        # 3. Lay the answers side by side.
+        concat = self.merge(heads)                          # (N,L,H·d_v)
+        # 4. Mix what the heads have found.
+        out = self.output_proj(concat)                      # (N,L,D)
+        self.cache = like(self.attention.cache, {**given, **self.attention.cache, "concat": concat, "out": out})
+        return out
+
+    def backward(self, dout):
+        # 4. out = concat W_O + b_O
+        dconcat = self.output_proj.backward(dout)           # (N,L,H·d_v)
+        # 3. concat = merge(heads)
+        dheads = self.merge.backward(dconcat)               # (N,H,L,d_v)
+        # 2. heads = attention(Q, K, V)
+        dQ, dK, dV = self.attention.backward(dheads)        # (N,H,L,d_k) (N,H,S,d_k) (N,H,S,d_v)
+        # 1. Q = split(query W_Q + b_Q), and so on
+        dquery = self.query_proj.backward(self.split.backward(dQ))      # (N,L,D)
+        dkey = self.key_proj.backward(self.split_kv.backward(dK))       # (N,S,kdim)
+        dvalue = self.value_proj.backward(self.split_kv.backward(dV))   # (N,S,vdim)
+        self.grads = like(self.attention.grads, {"out": dout, "concat": dconcat, **self.attention.grads,
+                                                 "query": dquery, "key": dkey, "value": dvalue})
+        # Where one array played several roles, its gradients add up.
+        if "x" in self.cache:
+            self.grads["x"] = dx = dquery + dkey + dvalue
+            return dx
+        if "memory" in self.cache:
+            self.grads["memory"] = dmemory = dkey + dvalue
+            return dquery, dmemory
+        return dquery, dkey, dvalue
+
+    def __init__(self, d_model, num_heads, *, d_k=None, d_v=None, kdim=None, vdim=None, num_kv_heads=None, bias=True,
+                 dropout=0.0, rng=None, dtype=np.float64, attention=None):
+        """A layer with random parameters.
+
+        Args:
+            d_model: D, width of query and out. num_heads: H.
+            d_k, d_v: width of one head's query and key, and of its value; d_model / num_heads unless given.
+            kdim, vdim: widths of the key and value inputs; d_model unless given.
+            num_kv_heads: number of key/value heads, a divisor of num_heads (grouped heads; 1 is multi-query attention).
+            bias: whether the four projections add biases.
+            dropout: share of the weights that falls out in training.
+            rng: seed or np.random.Generator for the parameters and dropout. dtype: of the parameters.
+            attention: what the heads do with Q, K, V; ScaledDotProductAttention unless given. Hand in one with another
+                scale or a softcap, RotaryAttention, ExtraKeyAttention, BlockedAttention or a Layer of your own: it is
+                called as attention(Q, K, V), with mask= and bias= where they are given, and holds `.weights`.
+        """
+        super().__init__()
+        D, H, H_kv, d_k, d_v, kdim, vdim = multi_head_sizes(d_model, num_heads, num_kv_heads, d_k, d_v, kdim, vdim)
+        rng = np.random.default_rng(rng)
+        self.query_proj = Linear(D, H * d_k, bias=bias, rng=rng, dtype=dtype)
+        self.key_proj = Linear(kdim, H_kv * d_k, bias=bias, rng=rng, dtype=dtype)
+        self.value_proj = Linear(vdim, H_kv * d_v, bias=bias, rng=rng, dtype=dtype)
+        self.split, self.split_kv = SplitHeads(H), SplitHeads(H_kv)
+        self.attention = (ScaledDotProductAttention(dropout=dropout, rng=rng) if attention is None
+                          else self.adopt(attention_part(attention, dropout)))
+        self.merge = MergeHeads()
+        self.output_proj = Linear(H * d_v, D, bias=bias, rng=rng, dtype=dtype)
+        if H_kv != H:
+            self.restate("shape", K="N H_kv S d_k", V="N H_kv S d_v")
+            self.inner_shapes = {"dK": "N H_kv S d_k", "dV": "N H_kv S d_v"}
+
+    @property
+    def weights(self):
+        """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
+        if not self.attention.cache:
+            raise RuntimeError("there are no weights before a forward pass: call mha(x) first")
+        return self.attention.weights
+
+    def _options(self, query, key, value, mask, bias):
+        """What is handed on to the attention, once the inputs are known to fit the projections and each other."""
+        D, kdim, vdim = (len(proj.params["W"]) for proj in (self.query_proj, self.key_proj, self.value_proj))
+        check_sequences(query, key, value, D, kdim, vdim)
+        if mask is None and bias is None:
+            return {}
+        if query.ndim == 2:
+            shape = 1, self.split.num_heads, len(query), len(key)
+            mask, bias = without_batch(fit_mask, mask, shape), without_batch(fit_bias, bias, shape)
+        return options_given(self.attention, mask=mask, bias=bias)
 
     FORWARD = (
         ("Q", "split(query W_Q + b_Q)", "N H L d_k",
@@ -80,113 +158,13 @@ class MultiHeadAttention(Layer):
          "A memory played two roles, so it gets the sum of two.", "记忆兼任键和值，所以两条路的梯度相加。"),
     )
 
-    def __init__(self, d_model, num_heads, *, d_k=None, d_v=None, kdim=None, vdim=None, num_kv_heads=None, bias=True,
-                 dropout=0.0, rng=None, dtype=np.float64, attention=None):
-        super().__init__()
-        D, H = size("d_model", d_model), size("num_heads", num_heads)
-        if D % H and None in (d_k, d_v):
-            raise ValueError(f"d_model = {D} cannot be cut into num_heads = {H} equal heads: take {_nearest(D, H)} "
-                             "heads, or give d_k and d_v")
-        d_k, d_v = (size(name, D // H if given is None else given) for name, given in (("d_k", d_k), ("d_v", d_v)))
-        kdim, vdim = (size(name, D if given is None else given) for name, given in (("kdim", kdim), ("vdim", vdim)))
-        H_kv = H if num_kv_heads is None else size("num_kv_heads", num_kv_heads)
-        if H % H_kv:
-            raise ValueError(f"num_kv_heads must divide num_heads = {H}: take {_nearest(H, H_kv)}; got {H_kv}")
-        if attention is not None and not isinstance(attention, Layer):
-            raise TypeError("attention must be a layer that is called with Q, K, V, such as "
-                            f"na.ScaledDotProductAttention(); got {attention!r}")
-        if attention is not None and dropout:
-            raise ValueError("give dropout to the attention that you hand in: attention=...(dropout=...)")
-        rng = np.random.default_rng(rng)
-        self.query_proj = Linear(D, H * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.key_proj = Linear(kdim, H_kv * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.value_proj = Linear(vdim, H_kv * d_v, bias=bias, rng=rng, dtype=dtype)
-        self.split, self.split_kv = SplitHeads(H), SplitHeads(H_kv)
-        self.attention = ScaledDotProductAttention(dropout=dropout, rng=rng) if attention is None else attention
-        if H_kv != H:
-            self.restate("shape", K="N H_kv S d_k", V="N H_kv S d_v")
-            self.attention.restate("shape", dK="N H_kv S d_k", dV="N H_kv S d_v")
-        self.merge = MergeHeads()
-        self.output_proj = Linear(H * d_v, D, bias=bias, rng=rng, dtype=dtype)
 
-    @property
-    def weights(self):
-        """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
-        if not self.attention.cache:
-            raise RuntimeError("there are no weights before a forward pass: call mha(x) first")
-        return self.attention.weights
-
-    def forward(self, query, key=None, value=None, *, mask=None, bias=None):
-        given = {}                                          # one array may play several roles
-        if key is None:
-            if value is not None:
-                raise ValueError("value was given without key: call mha(x), mha(query, memory) or "
-                                 "mha(query, key, value)")
-            given["x"] = key = value = query
-        elif value is None:
-            given["memory"] = value = key
-        self._check(query, key, value)
-        mask, bias = (self._without_batch(a, fit, query, key) for a, fit in ((mask, fit_mask), (bias, fit_bias)))
-        # 1. Three views of each token, cut into heads.
-        Q = self.split(self.query_proj(query))              # (N,L,D) -> (N,L,H·d_k) -> (N,H,L,d_k)
-        K = self.split_kv(self.key_proj(key))               # (N,S,kdim) -> (N,S,H·d_k) -> (N,H,S,d_k)
-        V = self.split_kv(self.value_proj(value))           # (N,S,vdim) -> (N,S,H·d_v) -> (N,H,S,d_v)
-        # 2. Every head attends on its own.
-        heads = self.attention(Q, K, V, mask=mask, bias=bias)           # (N,H,L,d_v)
-        # 3. Lay the answers side by side.
-        concat = self.merge(heads)                          # (N,L,H·d_v)
-        # 4. Mix what the heads have found.
-        out = self.output_proj(concat)                      # (N,L,D)
-        self.cache = {**given, "query": query, "key": key, "value": value, **self.attention.cache,
-                      "concat": concat, "out": out}
-        return out
-
-    def backward(self, dout):
-        # 4. out = concat W_O + b_O
-        dconcat = self.output_proj.backward(dout)           # (N,L,H·d_v)
-        # 3. concat = merge(heads)
-        dheads = self.merge.backward(dconcat)               # (N,H,L,d_v)
-        # 2. heads = attention(Q, K, V)
-        dQ, dK, dV = self.attention.backward(dheads)        # (N,H,L,d_k) (N,H,S,d_k) (N,H,S,d_v)
-        # 1. Q = split(query W_Q + b_Q), and so on
-        dquery = self.query_proj.backward(self.split.backward(dQ))      # (N,L,D)
-        dkey = self.key_proj.backward(self.split_kv.backward(dK))       # (N,S,kdim)
-        dvalue = self.value_proj.backward(self.split_kv.backward(dV))   # (N,S,vdim)
-        self.grads = {"out": dout, "concat": dconcat, **self.attention.grads,
-                      "query": dquery, "key": dkey, "value": dvalue}
-        # Where one array played several roles, its gradients add up.
-        if "x" in self.cache:
-            self.grads["x"] = dx = dquery + dkey + dvalue
-            return dx
-        if "memory" in self.cache:
-            self.grads["memory"] = dmemory = dkey + dvalue
-            return dquery, dmemory
-        return dquery, dkey, dvalue
-
-    def _check(self, query, key, value):
-        """Shapes agree, or an error says which do not."""
-        for name, array, width, proj in (("query", query, "D", self.query_proj), ("key", key, "kdim", self.key_proj),
-                                         ("value", value, "vdim", self.value_proj)):
-            length, features = "L" if name == "query" else "S", len(proj.params["W"])
-            if array.ndim not in (2, 3) or array.shape[-1] != features:
-                raise ValueError(f"{name} must have shape (N, {length}, {width}), or ({length}, {width}) for a single "
-                                 f"sequence, with {width} = {features}; got {array.shape}")
-        shapes = f"query is {query.shape}, key is {key.shape}, value is {value.shape}"
-        if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
-            raise ValueError(f"query, key and value must share the batch size N: {shapes}")
-        if key.shape[-2] != value.shape[-2]:
-            raise ValueError(f"key and value must share the source length S: {shapes}")
-
-    def _without_batch(self, array, fit, query, key):
-        """A mask or bias of a single sequence, checked against (1, H, L, S) and freed of the axis N."""
-        if array is None or query.ndim == 3:
-            return array
-        fitted = fit(array, (1, self.split.num_heads, query.shape[-2], key.shape[-2]))
-        return fitted[0] if fitted.ndim == 4 else fitted
-
-
-def _nearest(D, H):
-    """The divisors of D just below and just above H, as words."""
-    divisors = [n for n in range(1, D + 1) if D % n == 0]
-    near = {max(n for n in divisors if n < H), min((n for n in divisors if n > H), default=D)}
-    return " or ".join(map(str, sorted(near)))
+def roles(query, key, value):
+    """The inputs by role: x plays all three roles, a memory those of key and value."""
+    if key is not None and value is not None:
+        return {"query": query, "key": key, "value": value}
+    if key is not None:
+        return {"memory": key, "query": query, "key": key, "value": key}
+    if value is not None:
+        raise ValueError("value was given without key: call mha(x), mha(query, memory) or mha(query, key, value)")
+    return {"x": query, "query": query, "key": query, "value": query}

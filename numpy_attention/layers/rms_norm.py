@@ -58,7 +58,7 @@ class RMSNorm(Layer):
 
     def forward(self, x):
         check_last_axes(x, self.normalized_shape)
-        gamma = self.parameters(x, "gamma")
+        gamma = self.param("gamma", x)
         row = tuple(range(-len(self.normalized_shape), 0))          # the axes that make up one row
         # 1. How large are the row's numbers?
         rms = np.sqrt((x * x).mean(axis=row, keepdims=True) + self.eps)     # (..., 1)
@@ -77,7 +77,7 @@ class RMSNorm(Layer):
         # 3. out = normed ∘ γ
         if "gamma" in self.params:
             self.grads["gamma"] = (dout * normed).sum(axis=rows)    # (..., D) -> (D,)
-            dnormed = dout * self.parameters(rms, "gamma")          # (..., D)
+            dnormed = dout * self.param("gamma", rms)          # (..., D)
         else:
             dnormed = dout
         # 2. and 1. normed = x / rms, where rms depends on the whole row too.

@@ -25,6 +25,23 @@ class Softmax(Layer):
     Source: Bridle 1990. Backward: the vector-Jacobian product with diag(p) - p pᵀ, without ever building that matrix.
     """
 
+    def forward(self, scores, *, mask=None):
+        if scores.ndim < 1:
+            raise ValueError(f"scores must have shape (..., S); got {scores.shape}")
+        mask = None if mask is None else fit_mask(mask, scores.shape)
+        visible = scores if mask is None else np.where(mask, scores, -np.inf)
+        weights = by_rows(softmax, visible)                 # (..., S), a block of rows at a time
+        self.keep(scores=scores, mask=mask, weights=weights)
+        return weights
+
+    def backward(self, dweights):
+        # In the forward pass: weights = softmax(scores), row by row.
+        mask, weights = self.cache.get("mask"), self.cache["weights"]
+        visible = dweights if mask is None else np.where(mask, dweights, 0)    # not even NaN crosses a hidden cell
+        dscores = by_rows(softmax_backward, weights, visible)
+        self.grads = {"weights": dweights, "scores": dscores}
+        return dscores
+
     FORWARD = (
         ("weights", "exp(scores − max) / Σ exp(scores − max)", "... S",
          "Turn each row of scores into shares that sum to 1.", "把每一行分数变成总和为 1 的份额。"),
@@ -35,45 +52,17 @@ class Softmax(Layer):
          "一份变大，别的就得变小，所以每一行梯度加起来是 0。"),
     )
 
-    reuse = False       # set by a layer that needs its scores no longer: weights and gradients may take their memory
 
-    def forward(self, scores, *, mask=None):
-        if scores.ndim < 1:
-            raise ValueError(f"scores must have shape (..., S); got {scores.shape}")
-        mask = mask if mask is None else fit_mask(mask, scores.shape)
-        seen = np.ascontiguousarray(scores) if mask is None else np.where(mask, scores, -np.inf)
-        weights = seen if self.reuse or mask is not None else np.empty_like(seen)
-        by_rows(_shares, seen, weights)
-        self.keep(scores=None if self.reuse else scores, mask=mask, weights=weights)
-        return weights
-
-    def backward(self, dweights):
-        mask, weights = self.cache.get("mask"), self.cache["weights"]
-        felt = dweights if mask is None else np.where(mask, dweights, 0)       # not even NaN crosses a hidden cell
-        if "scores" not in self.cache:
-            by_rows(_shares_backward, weights, felt, felt)
-            self.grads = {"scores": felt}
-            return felt
-        dscores = np.empty(felt.shape, np.result_type(weights, felt))
-        by_rows(_shares_backward, weights, np.ascontiguousarray(felt), dscores)
-        self.grads = {"weights": dweights, "scores": dscores}
-        return dscores
+def softmax(scores):
+    """exp(scores − max) / Σ exp(scores − max), row by row."""
+    lowest = np.finfo(scores.dtype).min                     # finite, so that a row of -inf gives no NaN
+    highest = scores.real.max(axis=-1, keepdims=True, initial=lowest)
+    exponentials = np.exp(scores - highest)                 # the largest becomes exp(0) = 1
+    total = exponentials.sum(axis=-1, keepdims=True)
+    return exponentials / (total + (total == 0))            # a row that sees nothing stays 0
 
 
-# The two formulas write into arrays that are there already: for long rows, fresh memory costs more than the numbers.
-
-def _shares(seen, weights):
-    """weights = exp(seen − max) / Σ exp(seen − max), row by row."""
-    lowest = np.finfo(weights.dtype).min                                # finite, so that a row of -inf gives no NaN
-    highest = np.maximum.reduce(seen.real, axis=-1, keepdims=True, initial=lowest)
-    np.exp(np.subtract(seen, highest, out=weights), out=weights)        # the largest becomes exp(0) = 1
-    total = np.add.reduce(weights, axis=-1, keepdims=True)
-    total += total == 0                                                 # a row that sees nothing stays 0
-    weights /= total
-
-
-def _shares_backward(weights, dweights, dscores):
-    """dscores = weights ∘ (dweights − Σ weights ∘ dweights), row by row."""
-    row_term = np.einsum("...s,...s->...", weights, dweights)[..., None]
-    np.subtract(dweights, row_term, out=dscores)
-    dscores *= weights
+def softmax_backward(weights, dweights):
+    """weights ∘ (dweights − Σ weights ∘ dweights), row by row."""
+    row_term = (weights * dweights).sum(axis=-1, keepdims=True)
+    return weights * (dweights - row_term)

@@ -8,11 +8,11 @@
 """
 
 from ..engine.layer import Layer
-from ..layers.attention import ScaledDotProductAttention
 from ..layers.learned_positions import LearnedPositions
 from ..layers.positions import sinusoidal_positions
 from ..layers.variants.alibi import alibi_bias
 from ..layers.variants.rotary import RotaryAttention
+from ..layers.variants.scaled_dot_product import ScaledDotProductAttention
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "alibi", "none")
 

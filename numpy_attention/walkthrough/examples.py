@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..engine.layer import Layer
-from ..layers.attention import ScaledDotProductAttention
 from ..layers.embedding import Embedding
 from ..layers.multi_head import MultiHeadAttention
 from ..layers.positions import sinusoidal_positions
+from ..layers.variants.scaled_dot_product import ScaledDotProductAttention
 from .reading import read_trace
 
 TOKENS = ("我", "爱", "AI")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..layers.attention import ScaledDotProductAttention
 from ..layers.multi_head import MultiHeadAttention
+from ..layers.variants.scaled_dot_product import ScaledDotProductAttention
 from .reading import read_trace
 
 MATRICES = {"W_Q": "query_proj", "W_K": "key_proj", "W_V": "value_proj", "W_O": "output_proj"}

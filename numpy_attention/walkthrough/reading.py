@@ -88,6 +88,8 @@ def _steps(layer, direction, path=(), shown=None):
         if array is None or name in layer.params or id(array) in shown:     # an option that is off hands its input on
             continue
         shown.add(id(array))
+        for outer, _ in reversed(path):
+            stage = stage._replace(shape=outer.inner_shapes.get(stage.name, stage.shape))
         step = _step(layer, stage.name, stage.formula, stage.shape, array, (stage.en, stage.zh), direction,
                      _name(path, direction, name, array))
         attends = name == "scores" and {"Q", "K"} <= layer.cache.keys()

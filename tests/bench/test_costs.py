@@ -32,11 +32,11 @@ def counted(*shape):
 
 
 def products_of(function, *arguments):
-    Counted.products, call_rules._running.replaced = 0, []     # as if inside another layer: no conversions
+    Counted.products, call_rules._pass.ran = 0, []     # as if inside another layer: no conversions
     try:
         result = function(*arguments)
     finally:
-        call_rules._running.replaced = None
+        call_rules._pass.ran = None
     return Counted.products, result
 
 

@@ -1,4 +1,7 @@
 """Multi-head attention: H heads are H attentions, and who is who among query, key and value."""
+import copy
+import gc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -318,3 +321,50 @@ def test_different_widths_cannot_play_one_role(cross):
 def test_weights_before_a_forward_pass(mha):
     with pytest.raises(RuntimeError, match="forward"):
         _ = mha.weights
+
+
+class Uniform(na.Layer):
+    """Attention of one's own: everybody looks at everything alike, and takes nothing but Q, K and V."""
+
+    def forward(self, Q, K, V):
+        self.weights = np.full((*Q.shape[:-1], K.shape[-2]), 1 / K.shape[-2])
+        heads = self.weights @ V
+        self.cache = {"Q": Q, "K": K, "V": V, "heads": heads}
+        return heads
+
+    def backward(self, dheads):
+        dV = self.weights.mT @ dheads
+        self.grads = {"heads": dheads, "V": dV}
+        return np.zeros_like(self.cache["Q"]), np.zeros_like(self.cache["K"]), dV
+
+
+def test_an_attention_of_ones_own_is_given_only_what_was_given():
+    mha = na.MultiHeadAttention(D, H, d_k=d_k, d_v=d_v, rng=0, attention=Uniform())
+    na.check_gradients(mha, draw(N, L, D)).assert_ok()
+    mha(draw(N, L, D))
+    assert mha.weights.shape == (N, H, L, L)
+    with pytest.raises(TypeError, match="Uniform takes no mask: what attends is called as attention"):
+        mha(draw(N, L, D), mask=na.causal_mask(L))
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda inner: na.MultiHeadAttention(D, 2, attention=inner),
+    lambda inner: na.RotaryAttention(4, attention=inner), lambda inner: na.ExtraKeyAttention(2, 4, 4, attention=inner)])
+def test_one_attention_has_one_owner(wrap):
+    shared = na.ScaledDotProductAttention(softcap=2.0)
+    first = na.MultiHeadAttention(D, 2, attention=shared)
+    with pytest.raises(ValueError, match="ScaledDotProductAttention is part of another MultiHeadAttention already"):
+        wrap(shared)
+    assert wrap(copy.deepcopy(shared)).attention is not first.attention
+    del first
+    gc.collect()
+    assert wrap(shared).attention is shared             # its owner is gone
+
+
+def test_a_grouped_layer_states_its_shapes_and_leaves_the_callers_attention_as_it_was():
+    mine = na.ScaledDotProductAttention()
+    before = mine.FORWARD, mine.BACKWARD
+    mha = na.MultiHeadAttention(D, 4, num_kv_heads=2, attention=mine)
+    assert before == (mine.FORWARD, mine.BACKWARD)
+    shapes = {stage.name: stage.shape for half in ("FORWARD", "BACKWARD") for _, stage in mha.statement(half)}
+    assert shapes["K"] == shapes["dK"] == "N H_kv S d_k"

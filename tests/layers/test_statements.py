@@ -11,13 +11,7 @@ from ..standard import EXAMPLES, OPEN, run
 
 def stages(layer, which):
     """The layer's statement with the sublayers' own steps in their places."""
-    found = []
-    for stage in getattr(layer, which):
-        if not isinstance(stage, str):
-            found.append(stage)
-        elif getattr(layer, stage) is not None:     # a part that was asked for
-            found += stages(getattr(layer, stage), which)
-    return found
+    return [stage for _, stage in layer.statement(which)]
 
 
 def kind(name):

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import numpy_attention as na
-from numpy_attention.engine.lazy import Later, Tensors, settled
-from numpy_attention.layers import attention
+from numpy_attention.engine.lazy import Later, Tensors, like
+from numpy_attention.layers.variants import large_table
 
 from ..standard import GROUPED, QKV, D, L, N, draw
 
@@ -26,7 +26,7 @@ def passes(layer, inputs):
 ], ids=["attention", "grouped", "multi-head", "rotary"])
 def test_a_very_large_table_gives_the_same_tensors_by_the_same_names(monkeypatch, make, inputs):
     kept = passes(make(), inputs)
-    monkeypatch.setattr(attention, "LARGE", 0)
+    monkeypatch.setattr(large_table, "LARGE", 0)
     later = passes(make(), inputs)
     for which in ("cache", "grads"):
         mine, theirs = getattr(later, which), getattr(kept, which)
@@ -45,7 +45,7 @@ def test_a_very_large_table_gives_the_same_tensors_by_the_same_names(monkeypatch
 
 def test_later_is_computed_once_and_read_only():
     calls = []
-    tensors = settled({"a": np.zeros(2), "b": Later(lambda: calls.append(1) or np.ones(2))})
+    tensors = Tensors({"a": np.zeros(2), "b": Later(lambda: calls.append(1) or np.ones(2))})
     assert type(tensors) is Tensors
     assert calls == []
     assert tensors["b"] is tensors["b"] is dict(tensors.items())["b"] is tensors.copy()["b"]
@@ -53,4 +53,5 @@ def test_later_is_computed_once_and_read_only():
     assert tensors.get("c", 5) == 5
     with pytest.raises(ValueError, match="read-only"):
         tensors["b"][0] = 2
-    assert type(settled({"a": 1})) is dict
+    assert type(like(tensors, {"a": 1})) is Tensors
+    assert type(like({}, {"a": 1})) is dict

@@ -2,7 +2,7 @@
 """01 Attention by hand: one row with a pencil, then the whole layer in a few lines."""
 import numpy as np
 
-from ...layers.attention import ScaledDotProductAttention
+from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...walkthrough.examples import worked_example
 from ...words.languages import Words
 from ..comparing import compare

@@ -2,8 +2,8 @@
 """02 Backward by hand: through the softmax twice, then through the whole of attention."""
 import numpy as np
 
-from ...layers.attention import ScaledDotProductAttention
 from ...layers.softmax import Softmax
+from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case

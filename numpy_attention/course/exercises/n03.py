@@ -2,7 +2,7 @@
 """03 Check every gradient: a checker of one's own, by central differences and by the complex step."""
 import numpy as np
 
-from ...layers.attention import ScaledDotProductAttention
+from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GOLDEN, GRADIENT, INVARIANT, RANDOM, Exercise, Mistake, Stage

@@ -2,7 +2,7 @@
 """05 Why three matrices: self-attention from x, and what a symmetric table of scores cannot do."""
 import numpy as np
 
-from ...layers.attention import ScaledDotProductAttention
+from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case

@@ -2,7 +2,7 @@
 """06 Why many heads: two heads built by hand, each with a job of its own."""
 import numpy as np
 
-from ...layers.attention import ScaledDotProductAttention
+from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
 from ..exercise import GOLDEN, INVARIANT, Exercise, Mistake, Stage, outcome

@@ -2,7 +2,7 @@
 """08 Masks, order and the sink: a probe that finds out whether the future leaks."""
 import numpy as np
 
-from ...layers.attention import ScaledDotProductAttention
+from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...masks import causal_mask
 from ...words.languages import Words
 from ..comparing import HOLE

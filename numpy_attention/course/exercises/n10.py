@@ -2,7 +2,7 @@
 """10 Cross-attention as a soft dictionary: its backward pass, in which a memory hears twice."""
 import numpy as np
 
-from ...layers.attention import ScaledDotProductAttention
+from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
 from ..measuring import measured_gradients

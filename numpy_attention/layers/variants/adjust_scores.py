@@ -24,17 +24,6 @@ class AdjustScores(Layer):
     the scores.
     """
 
-    FORWARD = (
-        "soft_cap",
-        ("biased", "scores + bias", "N H L S",
-         "Some pairs get a head start, others a handicap.", "给有些配对加分，给有些扣分。"),
-    )
-    BACKWARD = (
-        ("dbias", "Σ dbiased over the axes for which bias stood in", "N H L S",
-         "The bias was added, so it gets the same gradient.", "偏置是加上去的，所以得到同样的梯度。"),
-        "soft_cap",
-    )
-
     def __init__(self, *, softcap=None):
         super().__init__()
         self.soft_cap = None if softcap is None else SoftCap(softcap)
@@ -42,7 +31,7 @@ class AdjustScores(Layer):
             self.restate(biased="capped + bias")
 
     def forward(self, scores, *, bias=None):
-        if bias is None and self.soft_cap is None:
+        if not self.is_asked(bias):
             self.cache = {}
             return scores
         capped = scores if self.soft_cap is None else self.soft_cap(scores)
@@ -51,6 +40,7 @@ class AdjustScores(Layer):
         return biased
 
     def backward(self, dbiased):
+        # In the forward pass: biased = softcap(scores) + bias, each only if asked for.
         if not self.cache:
             self.grads = {"scores": dbiased}
             return dbiased
@@ -61,3 +51,18 @@ class AdjustScores(Layer):
         if "bias" in self.cache:
             self.grads["bias"] = sum_like(dbiased, self.cache["bias"])
         return dscores
+
+    def is_asked(self, bias):
+        """Is there anything to do?"""
+        return bias is not None or self.soft_cap is not None
+
+    FORWARD = (
+        "soft_cap",
+        ("biased", "scores + bias", "N H L S",
+         "Some pairs get a head start, others a handicap.", "给有些配对加分，给有些扣分。"),
+    )
+    BACKWARD = (
+        ("dbias", "Σ dbiased over the axes for which bias stood in", "N H L S",
+         "The bias was added, so it gets the same gradient.", "偏置是加上去的，所以得到同样的梯度。"),
+        "soft_cap",
+    )

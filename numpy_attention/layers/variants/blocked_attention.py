@@ -11,14 +11,14 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import size
+from ...engine.arguments import check_QKV, size
 from ...engine.layer import Layer
-from ...engine.mask_and_bias import take_mask_and_bias
+from ...engine.mask_and_bias import gather, take_mask_and_bias
 from ...engine.row_blocks import at_once
 from ...masks import causal_mask
-from ..attention import ScaledDotProductAttention, check_shapes, gather
 from .dropout import Dropout
 from .repeat_heads import group_size
+from .scaled_dot_product import ScaledDotProductAttention
 from .score_blocks import ScoreBlocks
 
 
@@ -87,7 +87,7 @@ class BlockedAttention(Layer):
         return weights
 
     def forward(self, Q, K, V, *, mask=None, bias=None):
-        check_shapes(Q, K, V)
+        check_QKV(Q, K, V)
         L, S = Q.shape[-2], K.shape[-2]
         if self.causal and self.offset is None and L != S:
             causal_mask(L, S)                                   # the error says what the offset means

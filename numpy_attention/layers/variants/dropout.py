@@ -31,15 +31,6 @@ class Dropout(Layer):
     Source: Srivastava et al. 2014; the scaling at training time is their section 10, "inverted dropout".
     """
 
-    FORWARD = (
-        ("out", "keep ∘ x / (1 − p)", "...",
-         "A random part falls out, the rest grows to make up for it.", "随机丢掉一部分，剩下的放大来补足。"),
-    )
-    BACKWARD = (
-        ("dx", "keep ∘ dout / (1 − p)", "...",
-         "The gradient meets the same holes and the same scale.", "梯度在同样的位置被丢掉，也同样放大。"),
-    )
-
     def __init__(self, p=0.5, *, rng=None):
         super().__init__()
         if isinstance(p, (bool, str)) or not np.isscalar(p) or not 0 <= p < 1:
@@ -66,3 +57,12 @@ class Dropout(Layer):
         dx = dout if keep is None else np.where(keep, dout / (1 - self.p), 0)
         self.grads = {"out": dout, "x": dx}
         return dx
+
+    FORWARD = (
+        ("out", "keep ∘ x / (1 − p)", "...",
+         "A random part falls out, the rest grows to make up for it.", "随机丢掉一部分，剩下的放大来补足。"),
+    )
+    BACKWARD = (
+        ("dx", "keep ∘ dout / (1 − p)", "...",
+         "The gradient meets the same holes and the same scale.", "梯度在同样的位置被丢掉，也同样放大。"),
+    )

@@ -6,10 +6,11 @@ hidden, so that no query is left without a key.
 """
 import numpy as np
 
-from ...engine.arguments import precision, size
+from ...engine.arguments import check_QKV, precision, size
 from ...engine.layer import Layer
+from ...engine.lazy import like
 from ...engine.mask_and_bias import take_mask_and_bias
-from ..attention import ScaledDotProductAttention, check_shapes
+from .scaled_dot_product import ScaledDotProductAttention
 
 
 class ExtraKeyAttention(Layer):
@@ -36,31 +37,13 @@ class ExtraKeyAttention(Layer):
     Source: add_bias_kv and add_zero_attn of torch.nn.MultiheadAttention.
     """
 
-    FORWARD = (
-        ("K_more", "K, then the extra keys", "N H S_more d_k",
-         "The real keys, and behind them the extra ones.", "真实的键，后面接上额外的键。"),
-        ("V_more", "V, then the extra values", "N H S_more d_v",
-         "The real values, and behind them the extra ones.", "真实的值，后面接上额外的值。"),
-        "attention",
-    )
-    BACKWARD = (
-        "attention",
-        ("dK", "dK_more, the first S rows", "N H S d_k", "What the real keys get.", "真实的键得到的梯度。"),
-        ("dV", "dV_more, the first S rows", "N H S d_v", "What the real values get.", "真实的值得到的梯度。"),
-        ("dextra_key", "Σ_N dK_more, the row behind", "H 1 d_k",
-         "One row served every sequence, so it hears from all.", "这一行为每个序列服务，所以把各序列的梯度加起来。"),
-        ("dextra_value", "Σ_N dV_more, the row behind", "H 1 d_v",
-         "The same for the value.", "额外的值也一样。"),
-    )
-
     def __init__(self, num_heads, d_k, d_v, *, learned=True, zero=False, attention=None, rng=None, dtype=np.float64):
         super().__init__()
         self.num_heads, self.d_k, self.d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
         self.zero = zero
-        self.attention = ScaledDotProductAttention() if attention is None else attention
+        self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
         names = ("scores", "capped", "biased", "weights", "dropped", "dweights", "dscores")
-        for layer in (self.attention, *self.attention.sublayers().values()):
-            layer.restate("shape", **dict.fromkeys(names, "N H L S_more"), dK="N H S_more d_k", dV="N H S_more d_v")
+        self.inner_shapes = {**dict.fromkeys(names, "N H L S_more"), "dK": "N H S_more d_k", "dV": "N H S_more d_v"}
         if learned:
             rng, dtype = np.random.default_rng(rng), precision(dtype)
             self.params["extra_key"] = rng.standard_normal((self.num_heads, 1, d_k)).astype(dtype)
@@ -72,23 +55,25 @@ class ExtraKeyAttention(Layer):
         return self.attention.weights
 
     def forward(self, Q, K, V, *, mask=None, bias=None):
-        check_shapes(Q, K, V)
+        check_QKV(Q, K, V)
         self._check(K, V)
         S = K.shape[-2]
         mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
         K_more, V_more = self._extend(K, "extra_key"), self._extend(V, "extra_value")
         extra = K_more.shape[-2] - S
         heads = self.attention(Q, K_more, V_more, mask=_widen(mask, S, extra, True), bias=_widen(bias, S, extra, 0))
-        inner = {name: array for name, array in self.attention.cache.items()
+        inner = {name: array for name, array in dict.items(self.attention.cache)
                  if name not in ("Q", "K", "V", "mask", "bias")}
         self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, K_more=K_more, V_more=V_more, **inner)
+        self.cache = like(self.attention.cache, self.cache)
         return heads
 
     def backward(self, dheads):
         S = self.cache["K"].shape[-2]
         dQ, dK_more, dV_more = self.attention.backward(dheads)
         dK, dV = dK_more[..., :S, :], dV_more[..., :S, :]
-        self.grads = {**self.attention.grads, "K_more": dK_more, "V_more": dV_more, "Q": dQ, "K": dK, "V": dV}
+        self.grads = like(self.attention.grads, {**self.attention.grads, "K_more": dK_more, "V_more": dV_more, "Q": dQ,
+                                                 "K": dK, "V": dV})
         if "bias" in self.cache:
             dbias = self.attention.grads["bias"][..., :S]
             self.grads["bias"] = dbias if self.cache["bias"].shape[-1] == S else dbias.sum(axis=-1, keepdims=True)
@@ -109,11 +94,28 @@ class ExtraKeyAttention(Layer):
         """(..., H, S, d) -> (..., H, S and the extra rows, d)."""
         more = [rows]
         if name in self.params:
-            row = self.parameters(rows, name)
+            row = self.param(name, rows)
             more.append(np.broadcast_to(row, (*rows.shape[:-3], *row.shape)))
         if self.zero:
             more.append(np.zeros_like(rows, shape=(*rows.shape[:-2], 1, rows.shape[-1])))
         return np.concatenate(more, axis=-2)
+
+    FORWARD = (
+        ("K_more", "K, then the extra keys", "N H S_more d_k",
+         "The real keys, and behind them the extra ones.", "真实的键，后面接上额外的键。"),
+        ("V_more", "V, then the extra values", "N H S_more d_v",
+         "The real values, and behind them the extra ones.", "真实的值，后面接上额外的值。"),
+        "attention",
+    )
+    BACKWARD = (
+        "attention",
+        ("dK", "dK_more, the first S rows", "N H S d_k", "What the real keys get.", "真实的键得到的梯度。"),
+        ("dV", "dV_more, the first S rows", "N H S d_v", "What the real values get.", "真实的值得到的梯度。"),
+        ("dextra_key", "Σ_N dK_more, the row behind", "H 1 d_k",
+         "One row served every sequence, so it hears from all.", "这一行为每个序列服务，所以把各序列的梯度加起来。"),
+        ("dextra_value", "Σ_N dV_more, the row behind", "H 1 d_v",
+         "The same for the value.", "额外的值也一样。"),
+    )
 
 
 def _widen(mask, S, extra, value):

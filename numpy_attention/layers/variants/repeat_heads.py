@@ -22,15 +22,6 @@ class RepeatHeads(Layer):
     Source: Ainslie et al. 2023 (GQA), section 2; Shazeer 2019 for a single shared head.
     """
 
-    FORWARD = (
-        ("out", "each head of x, times in a row", "... H S d",
-         "Every query head gets a copy of its group's head.", "同组的每个查询头都拿到一份。"),
-    )
-    BACKWARD = (
-        ("dx", "Σ dout over each group", "... H_kv S d",
-         "The readers' gradients add up.", "同组各个头的梯度相加。"),
-    )
-
     def __init__(self, times):
         super().__init__()
         self.times = size("times", times)
@@ -46,6 +37,15 @@ class RepeatHeads(Layer):
         dx = add_group(dout, self.times)
         self.grads = {"out": dout, "x": dx}
         return dx
+
+    FORWARD = (
+        ("out", "each head of x, times in a row", "... H S d",
+         "Every query head gets a copy of its group's head.", "同组的每个查询头都拿到一份。"),
+    )
+    BACKWARD = (
+        ("dx", "Σ dout over each group", "... H_kv S d",
+         "The readers' gradients add up.", "同组各个头的梯度相加。"),
+    )
 
 
 def group_size(Q, K):

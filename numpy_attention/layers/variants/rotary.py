@@ -8,7 +8,8 @@ import numpy as np
 
 from ...engine.arguments import size, whole
 from ...engine.layer import Layer
-from ..attention import ScaledDotProductAttention
+from ...engine.lazy import like
+from .scaled_dot_product import ScaledDotProductAttention
 
 
 class Rotary(Layer):
@@ -33,15 +34,6 @@ class Rotary(Layer):
 
     Source: Su et al. 2021 (RoFormer), equation (34).
     """
-
-    FORWARD = (
-        ("out", "each pair of x turned by position / base^(2i/d)", "... L d",
-         "Turn each row by an angle that tells its place.", "按所在位置把每一行旋转一个角度。"),
-    )
-    BACKWARD = (
-        ("dx", "each pair of dout turned back", "... L d",
-         "Turn the gradient back by the same angle.", "把梯度按同样的角度转回去。"),
-    )
 
     def __init__(self, d, *, base=10000.0, interleaved=False):
         super().__init__()
@@ -71,6 +63,15 @@ class Rotary(Layer):
         dx = turn(dout, self.cache["cos"], -self.cache["sin"], self.interleaved)
         self.grads = {"out": dout, "x": dx}
         return dx
+
+    FORWARD = (
+        ("out", "each pair of x turned by position / base^(2i/d)", "... L d",
+         "Turn each row by an angle that tells its place.", "按所在位置把每一行旋转一个角度。"),
+    )
+    BACKWARD = (
+        ("dx", "each pair of dout turned back", "... L d",
+         "Turn the gradient back by the same angle.", "把梯度按同样的角度转回去。"),
+    )
 
 
 def turn(x, cos, sin, interleaved=False):
@@ -103,6 +104,36 @@ class RotaryAttention(Layer):
     Source: Su et al. 2021 (RoFormer), equation (16).
     """
 
+    def __init__(self, d_k, *, rotary_dim=None, base=10000.0, interleaved=False, attention=None):
+        super().__init__()
+        d = d_k if rotary_dim is None else rotary_dim
+        if size("d_k", d_k) < size("rotary_dim", d):
+            raise ValueError(f"rotary_dim must not exceed d_k: rotary_dim is {d}, d_k is {d_k}")
+        self.turn_queries = Rotary(d, base=base, interleaved=interleaved)
+        self.turn_keys = Rotary(d, base=base, interleaved=interleaved)
+        self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
+
+    @property
+    def weights(self):
+        """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
+        return self.attention.weights
+
+    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=0):
+        Q_turned = self.turn_queries(Q, offset=query_offset)
+        K_turned = self.turn_keys(K)
+        heads = self.attention(Q_turned, K_turned, V, mask=mask, bias=bias)
+        inner = {name: array for name, array in dict.items(self.attention.cache) if name not in ("Q", "K")}
+        self.cache = like(self.attention.cache,
+                          {"Q": Q, "K": K, "V": V, "Q_turned": Q_turned, "K_turned": K_turned, **inner})
+        return heads
+
+    def backward(self, dheads):
+        dQ_turned, dK_turned, dV = self.attention.backward(dheads)
+        dQ, dK = self.turn_queries.backward(dQ_turned), self.turn_keys.backward(dK_turned)
+        self.grads = like(self.attention.grads, {**self.attention.grads, "Q_turned": dQ_turned, "K_turned": dK_turned,
+                                                 "Q": dQ, "K": dK})
+        return dQ, dK, dV
+
     FORWARD = (
         ("Q_turned", "Q turned by its places", "N H L d_k",
          "Each query is turned by where it stands.", "每个查询按自己的位置旋转。"),
@@ -115,31 +146,3 @@ class RotaryAttention(Layer):
         ("dQ", "dQ_turned turned back", "N H L d_k", "Turn the gradients back.", "把梯度转回去。"),
         ("dK", "dK_turned turned back", "N H S d_k", "Turn the gradients back.", "把梯度转回去。"),
     )
-
-    def __init__(self, d_k, *, rotary_dim=None, base=10000.0, interleaved=False, attention=None):
-        super().__init__()
-        d = d_k if rotary_dim is None else rotary_dim
-        if size("d_k", d_k) < size("rotary_dim", d):
-            raise ValueError(f"rotary_dim must not exceed d_k: rotary_dim is {d}, d_k is {d_k}")
-        self.turn_queries = Rotary(d, base=base, interleaved=interleaved)
-        self.turn_keys = Rotary(d, base=base, interleaved=interleaved)
-        self.attention = ScaledDotProductAttention() if attention is None else attention
-
-    @property
-    def weights(self):
-        """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
-        return self.attention.weights
-
-    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=0):
-        Q_turned = self.turn_queries(Q, offset=query_offset)
-        K_turned = self.turn_keys(K)
-        heads = self.attention(Q_turned, K_turned, V, mask=mask, bias=bias)
-        inner = {name: array for name, array in self.attention.cache.items() if name not in ("Q", "K")}
-        self.cache = {"Q": Q, "K": K, "V": V, "Q_turned": Q_turned, "K_turned": K_turned, **inner}
-        return heads
-
-    def backward(self, dheads):
-        dQ_turned, dK_turned, dV = self.attention.backward(dheads)
-        dQ, dK = self.turn_queries.backward(dQ_turned), self.turn_keys.backward(dK_turned)
-        self.grads = {**self.attention.grads, "Q_turned": dQ_turned, "K_turned": dK_turned, "Q": dQ, "K": dK}
-        return dQ, dK, dV

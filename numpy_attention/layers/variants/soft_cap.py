@@ -20,15 +20,6 @@ class SoftCap(Layer):
     Source: Gemma Team 2024 (Gemma 2), section 2, "logit soft-capping".
     """
 
-    FORWARD = (
-        ("capped", "c tanh(scores / c)", "...",
-         "No score may exceed c.", "任何分数都不能超过 c。"),
-    )
-    BACKWARD = (
-        ("dscores", "dcapped ∘ (1 − (capped / c)²)", "...",
-         "Where the curve is flat, little gradient comes through.", "曲线平的地方，梯度几乎传不过去。"),
-    )
-
     def __init__(self, cap):
         super().__init__()
         if isinstance(cap, bool | str) or not np.isscalar(cap) or not 0 < cap < float("inf"):
@@ -45,3 +36,12 @@ class SoftCap(Layer):
         dscores = np.where(dcapped == 0, 0, dcapped * (1 - (capped / self.cap) ** 2))     # even where capped is NaN
         self.grads = {"capped": dcapped, "scores": dscores}
         return dscores
+
+    FORWARD = (
+        ("capped", "c tanh(scores / c)", "...",
+         "No score may exceed c.", "任何分数都不能超过 c。"),
+    )
+    BACKWARD = (
+        ("dscores", "dcapped ∘ (1 − (capped / c)²)", "...",
+         "Where the curve is flat, little gradient comes through.", "曲线平的地方，梯度几乎传不过去。"),
+    )
