@@ -4,14 +4,16 @@ import hashlib
 import io
 import json
 import re
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.walkthrough.font import HAN, is_han, subset
+from numpy_attention.walkthrough.font import HAN, subset
 from numpy_attention.walkthrough.page import page
+from numpy_attention.words.terminal import is_han
 
 from ..standard import EXAMPLES, draw
 
@@ -188,10 +190,20 @@ def test_the_font_draws_every_chinese_character_of_the_page(by_hand):
     assert len(font) < HAN.stat().st_size / 2
 
 
-def test_a_cut_font_draws_the_same_glyphs():
-    ttLib = pytest.importorskip("fontTools.ttLib", reason="needs fonttools")
-    cut, whole = ttLib.TTFont(io.BytesIO(subset("我爱你，"))), ttLib.TTFont(HAN)
-    for character in "我爱你，学":
-        name = whole.getBestCmap()[ord(character)]
-        assert cut.getBestCmap()[ord(character)] == name
-        assert (cut["glyf"][name] == whole["glyf"][name]) == (character != "学")
+def test_a_cut_font_draws_the_same_glyphs_and_no_others():
+    ttLib = pytest.importorskip("fontTools.ttLib")
+    cut, whole = ttLib.TTFont(io.BytesIO(subset("我爱你，AI"))), ttLib.TTFont(HAN)
+    assert set(cut.getBestCmap()) == set(map(ord, "我爱你，"))
+    for character in "我爱你，":
+        ours, theirs = (font["glyf"][font.getBestCmap()[ord(character)]] for font in (cut, whole))
+        assert ours.getCoordinates(cut["glyf"]) == theirs.getCoordinates(whole["glyf"])
+    assert subset("我爱你，") == subset("，你爱我我") and len(subset("我爱")) < 3000
+
+
+def test_without_fonttools_the_page_is_written_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fontTools.subset", None)
+    trace = na.worked_example("by-hand").trace()
+    with pytest.warns(UserWarning, match="pip install fonttools"):
+        path = trace.save_html(tmp_path / "a.html")
+    text = path.read_text(encoding="utf-8")
+    assert "font/ttf;base64,)" in text and "注意力" in text
