@@ -1,4 +1,4 @@
-"""python -m numpy_attention: see numpy_attention.commands."""
+"""python -m numpy_attention: see numpy_attention/commands/main.py."""
 import sys
 
 from .commands.main import main

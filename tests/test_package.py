@@ -1,11 +1,14 @@
 """The package as its users meet it: what importing costs, what is public, what lies where, what the README claims."""
 
+import ast
+import configparser
 import importlib.metadata
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -73,3 +76,51 @@ def test_readme_quick_look_runs(tmp_path):
 def test_readme_states_each_command_as_one_line(marker):
     # .ci/run reads them from there, so that what the README promises is what is run.
     assert len(readme_block(marker, "sh")) == 1
+
+
+def test_readme_counts_what_there_is():
+    from numpy_attention.museum import names
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    lessons = len(list((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")))
+    for sentence in (f"{len(names())} real bugs", f"{lessons} notebooks", f"{lessons} 个笔记本"):
+        assert sentence in readme, f"README.md should say {sentence!r}"
+    linked = re.findall(r"\(notebooks/(\d\d_\w+\.ipynb)\)", readme)
+    assert sorted(linked) == sorted(p.name for p in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+
+
+def test_readme_names_every_package_and_every_command():
+    from numpy_attention.commands.main import COMMANDS
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    where, typed = readme.partition("## Where is what")[2], readme.partition("## More to type")[2].partition("##")[0]
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert not {name for name in packages if f"{name}/`" not in where}
+    assert not {name for name in COMMANDS if not re.search(rf"`{name}\b", typed)}
+
+
+def test_every_command_has_its_file_and_every_file_its_command(capsys):
+    from numpy_attention.commands.main import COMMANDS, main
+    files = {path.stem for path in (PACKAGE / "commands").glob("*.py")} - {"__init__", "main"}
+    assert files == set(COMMANDS)
+    for name in COMMANDS:
+        with pytest.raises(SystemExit, match="0"):
+            main([name, "--help"])
+        assert name in capsys.readouterr().out
+
+
+def test_the_console_script_is_the_same_command_line(capsys):
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    name, target = setup["options.entry_points"]["console_scripts"].strip().split(" = ")
+    assert name == "numpy-attention"
+    script = importlib.metadata.EntryPoint(name, target, "console_scripts").load()
+    with pytest.raises(SystemExit, match="0"):
+        script(["--help"])
+    assert "gradcheck" in capsys.readouterr().out
+
+
+def test_one_name_is_one_class():
+    found = Counter()
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found.update(node.name for node in tree.body if isinstance(node, ast.ClassDef))
+    assert not {name for name, count in found.items() if count > 1} - {"Run", "Room"}

@@ -1,28 +1,33 @@
-"""The command line: it parses, calls, and prints. Each command is configured and run by the room that it belongs to."""
+"""The command line: `python -m numpy_attention`, or `numpy-attention` once the package is installed.
+
+It parses, calls, and prints. Each command has a file here that says its options and runs it; what it runs lives in the
+package that it belongs to.
+"""
 import argparse
 import io
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
 USAGE_ERROR, CLOSED_PIPE, INTERRUPTED = 2, 141, 130
 
-COMMANDS = {    # name: (the room, what it does)
-    "step": ("commands.step", "go through the steps one by one, forwards and backwards, and ask why"),
-    "figures": ("commands.figures", "redraw every picture of the figures folder"),
-    "gradcheck": ("commands.gradcheck", "check the gradients of your own layer, or of every layer of the package"),
-    "museum": ("commands.museum", "bugs planted on purpose, and which test catches which"),
-    "train": ("commands.train", "train a tiny model whose heads visibly learn"),
-    "claims": ("commands.claims", "measure what textbooks claim about attention"),
-    "course": ("commands.course", "the lessons: list them, start your own copy, grade it"),
-    "bench": ("commands.bench", "time forward and backward, also against PyTorch where it is installed"),
+COMMANDS = {    # name: what it does; commands/<name>.py configures and runs it
+    "step": "go through the steps one by one, forwards and backwards, and ask why",
+    "figures": "redraw every picture of the figures folder",
+    "gradcheck": "check the gradients of your own layer, or of every layer of the package",
+    "museum": "bugs planted on purpose, and which test catches which",
+    "train": "train a tiny model whose heads visibly learn",
+    "claims": "measure what textbooks claim about attention",
+    "course": "the lessons: list them, start your own copy, grade it",
+    "bench": "time forward and backward, also against PyTorch where it is installed",
 }
 
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser whose errors are one line that says what to do."""
 
-    NAME = "python -m numpy_attention"
+    NAME = "numpy-attention" if Path(sys.argv[0]).stem == "numpy-attention" else "python -m numpy_attention"
 
     def error(self, message):
         """Print the message in one line and leave with status 2."""
@@ -53,7 +58,7 @@ def main(argv=None):
 
 
 def parser(argv=()):
-    """The parser of all commands; only the room of the command that was typed is opened."""
+    """The parser of all commands; only the file of the command that was typed is opened."""
     top = Parser(prog=Parser.NAME, description="Walk through multi-head attention, step by step: "
                  "every matrix with its name, formula, shape and numbers, forward and backward.")
     top.add_argument("--example", choices=["by-hand", "cycle", "full-size"], default="by-hand",
@@ -64,10 +69,10 @@ def parser(argv=()):
     top.add_argument("--forward-only", action="store_true", help="leave out the backward half")
     top.set_defaults(run=walk)
     commands = top.add_subparsers(title="other commands", metavar="COMMAND", parser_class=Parser)
-    for name, (room, what) in COMMANDS.items():
+    for name, what in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
         if name in argv:
-            import_module(f"numpy_attention.{room}").configure(command)
+            import_module(f".{name}", __package__).configure(command)
     return top
 
 

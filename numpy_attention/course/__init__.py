@@ -8,9 +8,9 @@
 On the command line, `python -m numpy_attention course` lists the notebooks, starts a copy of your own, and grades it.
 """
 from .asking import check, exercises, predict
-from .verdict import Verdict
+from .check_result import CheckResult
 
-__all__ = ["Verdict", "check", "coloured", "curves", "exercises", "four_ways", "predict", "table"]
+__all__ = ["CheckResult", "check", "coloured", "curves", "exercises", "four_ways", "predict", "table"]
 
 
 def __getattr__(name):

@@ -29,7 +29,7 @@ def check(name, answer):
         name: as in the notebook, "softmax-backward".
         answer: the function (not called), or the numbers.
 
-    Returns: a Verdict; as the last line of a cell it shows what failed, at which cell of the matrix, and a hint.
+    Returns: a CheckResult; as the last line of a cell it shows what failed, at which cell of the matrix, and a hint.
     Raises: ValueError if there is no such exercise.
 
     >>> print(check("one-row-by-hand", [0.12, 0.12, 0.76]))

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..words.languages import Words
 from .calling import SECONDS, Learner
+from .check_result import CheckResult
 from .comparing import HOLE, compare
 from .remark import Remark, Trouble
-from .verdict import Verdict
 
 GOLDEN = Words("参考数值", "golden numbers")
 RANDOM = Words("随机数字", "random numbers")
@@ -30,7 +30,7 @@ class Mistake(NamedTuple):
     en: str
 
 
-class Stage(NamedTuple):
+class CheckStage(NamedTuple):
     """One test of an answer: run(answer) is None, or the Remark that says what is wrong."""
 
     title: Words
@@ -66,7 +66,7 @@ class Exercise:
                 what = Remark(Words(f"请把函数本身交给 check，而不是 {type(answer).__name__}。",
                                      f"Hand the function itself to check, not a {type(answer).__name__}."),
                                Words("写函数名，不要加括号。", "Write its name, without the brackets of a call."))
-                return Verdict(self.name, [(self.stages[0].title, what)])
+                return CheckResult(self.name, [(self.stages[0].title, what)])
             learner = Learner(answer, self.arguments, self.seconds)
         results, stopped = [], False
         for stage in self.stages:
@@ -80,12 +80,14 @@ class Exercise:
                 remark = Remark(Words(f"没法测：{error}", f"This could not even be tested: {error}"))
             results.append((stage.title, remark))
             stopped = stopped or (remark is not None and remark.what is HOLE)
-        return Verdict(self.name, results, len(self.stages), getattr(learner, "printed", ""))
+        return CheckResult(self.name, results, len(self.stages), getattr(learner, "printed", ""))
 
 
 def golden(inputs, expected, outputs, mistakes=(), title=GOLDEN, **tolerance):
     """A stage: for these inputs the function returns these numbers. outputs: (("dQ", "L d_k"), ...)."""
-    return Stage(title, lambda learner: outcome(learner(*inputs), expected, outputs, inputs, mistakes, **tolerance))
+    def run(learner):
+        return outcome(learner(*inputs), expected, outputs, inputs, mistakes, **tolerance)
+    return CheckStage(title, run)
 
 
 def random_case(make, reference, outputs, mistakes=(), *, seeds=(1, 2), title=RANDOM, **tolerance):
@@ -98,7 +100,7 @@ def random_case(make, reference, outputs, mistakes=(), *, seeds=(1, 2), title=RA
             if found:
                 return found
         return None
-    return Stage(title, run)
+    return CheckStage(title, run)
 
 
 def outcome(value, expected, outputs, inputs=(), mistakes=(), **tolerance):

@@ -15,7 +15,7 @@ from .asking import exercises
 SECONDS = 120
 
 
-class Grade(NamedTuple):
+class Mark(NamedTuple):
     """One exercise of one notebook: "right", "wrong" or "not tried", tests passed of all, and what was said."""
 
     notebook: str
@@ -34,7 +34,7 @@ def grade(folder, seconds=SECONDS):
         folder: what `course start` filled.
         seconds: time limit for one notebook.
 
-    Returns: a list of Grade, one for each exercise of these notebooks.
+    Returns: a list of Mark, one for each exercise of these notebooks.
     Raises: ValueError if there is no such notebook.
     """
     folder = Path(folder)
@@ -54,9 +54,9 @@ def _grade_notebook(path, seconds):
             check = found["checks"].get(exercise.name)
             if check is None:
                 says = found["errors"][0] if found["errors"] else "no cell calls its check"
-                yield Grade(path.name, exercise.name, "not tried", "", says, says, took)
+                yield Mark(path.name, exercise.name, "not tried", "", says, says, took)
             else:
-                yield Grade(path.name, exercise.name, "right" if check["ok"] else "wrong",
+                yield Mark(path.name, exercise.name, "right" if check["ok"] else "wrong",
                             f"{check['passed']}/{check['stages']}", check["says"], check["text"], took)
 
 

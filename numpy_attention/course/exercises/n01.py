@@ -6,7 +6,7 @@ from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...walkthrough.examples import worked_example
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import GOLDEN, GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
+from ..exercise import GOLDEN, GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..remark import Remark
 
 BY_HAND = worked_example("by-hand").inputs
@@ -116,9 +116,9 @@ def _shift(learner):
 
 EXERCISES = (
     Exercise("one-row-by-hand", "01", Words("用铅笔算出「爱」这一行的权重。", "Compute the weights of row 爱 with a pencil."),
-             (Stage(GOLDEN, _row), Stage(INVARIANT, _sums_to_one)), ROW.round(3), ROW_MISTAKES),
+             (CheckStage(GOLDEN, _row), CheckStage(INVARIANT, _sums_to_one)), ROW.round(3), ROW_MISTAKES),
     Exercise("attention-forward", "01", Words("写出整个注意力的前向。", "Write the whole forward pass."),
              (golden(BY_HAND, (WEIGHTS, HEADS), OUTPUTS, MISTAKES, atol=1e-5),
-              random_case(_sizes, _engine, OUTPUTS, MISTAKES), Stage(GRADIENT, _slope), Stage(INVARIANT, _shift)),
+              random_case(_sizes, _engine, OUTPUTS, MISTAKES), CheckStage(GRADIENT, _slope), CheckStage(INVARIANT, _shift)),
              attention, MISTAKES, arguments="Q, K, V"),
 )

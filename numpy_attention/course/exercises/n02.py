@@ -6,7 +6,7 @@ from ...layers.softmax import Softmax
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
+from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..measuring import measured_gradients
 from .n01 import BY_HAND, softmax
 
@@ -137,7 +137,7 @@ def _same_values(learner):
 def _softmax_stages(*more):
     return (golden((EXACT, DWEIGHTS), DSCORES, DSCORES_OUT, SOFTMAX_MISTAKES, **LOOSE),
             random_case(_rows, _engine_softmax, DSCORES_OUT, SOFTMAX_MISTAKES), *more,
-            Stage(GRADIENT, _softmax_gradient), Stage(INVARIANT, _softmax_sums))
+            CheckStage(GRADIENT, _softmax_gradient), CheckStage(INVARIANT, _softmax_sums))
 
 
 BLOCK = random_case(_block, _engine_softmax, (("dscores", "N H L S"),), SOFTMAX_MISTAKES,
@@ -149,6 +149,6 @@ EXERCISES = (
              _softmax_stages(BLOCK), one_line, SOFTMAX_MISTAKES, arguments="weights, dweights"),
     Exercise("attention-backward", "02", Words("写出整个注意力的反向。", "The backward pass of the whole of attention."),
              (golden((*BY_HAND, DHEADS), (DQ, DK, DV), ALL_OUT, BACKWARD_MISTAKES, **LOOSE),
-              random_case(_sizes, _engine, ALL_OUT, BACKWARD_MISTAKES), Stage(GRADIENT, _gradient),
-              Stage(INVARIANT, _same_values)), backward, BACKWARD_MISTAKES, arguments="Q, K, V, dheads"),
+              random_case(_sizes, _engine, ALL_OUT, BACKWARD_MISTAKES), CheckStage(GRADIENT, _gradient),
+              CheckStage(INVARIANT, _same_values)), backward, BACKWARD_MISTAKES, arguments="Q, K, V, dheads"),
 )

@@ -5,7 +5,7 @@ import numpy as np
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import GOLDEN, GRADIENT, INVARIANT, RANDOM, Exercise, Mistake, Stage
+from ..exercise import GOLDEN, GRADIENT, INVARIANT, RANDOM, CheckStage, Exercise, Mistake
 from ..remark import Remark
 from .n01 import BY_HAND
 
@@ -114,7 +114,7 @@ def _stages(exact):
         c = np.array([[3., -1., 0.]])
         return _look(learner(lambda x: (c * x).sum(), np.array([[1000., 1e-3, -2.]])), c, exact)
 
-    return (Stage(GOLDEN, golden), Stage(RANDOM, random), Stage(GRADIENT, attention), Stage(INVARIANT, linear))
+    return (CheckStage(GOLDEN, golden), CheckStage(RANDOM, random), CheckStage(GRADIENT, attention), CheckStage(INVARIANT, linear))
 
 
 def _mistake(answer, words):

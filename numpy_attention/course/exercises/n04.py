@@ -5,7 +5,7 @@ import numpy as np
 from ...layers.softmax import Softmax
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, random_case
+from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, random_case
 from .n01 import BY_HAND, softmax
 
 TOP = (("mean top weight", ""),)
@@ -80,10 +80,10 @@ def _doubled(learner):
 EXERCISES = (
     Exercise("mean-top-weight", "04", Words("测量 softmax 有多饱和。", "Measure how saturated a softmax is."),
              (golden((BY_HAND[0], BY_HAND[1], 0.5), np.float64(0.765341), TOP, TOP_MISTAKES, atol=1e-5),
-              random_case(_sizes, _engine_top, TOP, TOP_MISTAKES), Stage(GRADIENT, _slope), Stage(INVARIANT, _extremes)),
+              random_case(_sizes, _engine_top, TOP, TOP_MISTAKES), CheckStage(GRADIENT, _slope), CheckStage(INVARIANT, _extremes)),
              mean_top_weight, TOP_MISTAKES, arguments="Q, K, scale"),
     Exercise("right-scale", "04", Words("如果 q 和 k 的标准差是 σ，该乘以多少？", "Which scale is right when q and k spread by σ?"),
              (golden((4, 1.0), np.float64(0.5), SCALE, SCALE_MISTAKES), random_case(_settings, right_scale, SCALE, SCALE_MISTAKES),
-              Stage(Words("模拟", "simulation"), _simulated), Stage(INVARIANT, _doubled)),
+              CheckStage(Words("模拟", "simulation"), _simulated), CheckStage(INVARIANT, _doubled)),
              right_scale, SCALE_MISTAKES, arguments="d_k, sigma"),
 )

@@ -5,7 +5,7 @@ import numpy as np
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
+from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..remark import Remark
 from .n01 import BY_HAND, HEADS, softmax
 
@@ -107,10 +107,10 @@ def _never_all(learner):
 EXERCISES = (
     Exercise("self-attention", "05", Words("从 x 和三个矩阵写出自注意力。", "Self-attention from x and three matrices."),
              (golden((np.eye(3), *BY_HAND), (SCORES, HEADS), OUTPUTS, SELF_MISTAKES, atol=1e-5),
-              random_case(_sizes, _engine, OUTPUTS, SELF_MISTAKES), Stage(GRADIENT, _slope), Stage(INVARIANT, _symmetric)),
+              random_case(_sizes, _engine, OUTPUTS, SELF_MISTAKES), CheckStage(GRADIENT, _slope), CheckStage(INVARIANT, _symmetric)),
              self_attention, SELF_MISTAKES, arguments="x, W_Q, W_K, W_V"),
     Exercise("previous-beats-next", "05", Words("环上有几个位置更看重前一个？", "How many places of a ring prefer the previous one?"),
              (golden((np.array([[1., 1, 7, 4], [5, 6, 7, 0], [4, 1, 4, 9], [5, 0, 5, 1]]),), np.int64(1), COUNT, COUNT_MISTAKES),
               random_case(_ring, lambda s: np.int64(previous_beats_next(s)), COUNT, COUNT_MISTAKES, seeds=(1, 2, 5)),
-              Stage(INVARIANT, _never_all)), previous_beats_next, COUNT_MISTAKES, arguments="scores"),
+              CheckStage(INVARIANT, _never_all)), previous_beats_next, COUNT_MISTAKES, arguments="scores"),
 )

@@ -5,7 +5,7 @@ import numpy as np
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import GOLDEN, INVARIANT, Exercise, Mistake, Stage, outcome
+from ..exercise import GOLDEN, INVARIANT, CheckStage, Exercise, Mistake, outcome
 from ..remark import Remark
 
 OUTPUTS = (("Q", "H L d_k"), ("K", "H S d_k"))
@@ -56,7 +56,7 @@ def _look(learner, L):
 
 
 def _stage(title, *lengths):
-    return Stage(title, lambda learner: next((f for f in (_look(learner, L) for L in lengths) if f), None))
+    return CheckStage(title, lambda learner: next((f for f in (_look(learner, L) for L in lengths) if f), None))
 
 
 def _heads(previous, following, size=30.0):
@@ -97,5 +97,5 @@ MISTAKES = (
 EXERCISES = (
     Exercise("two-heads", "06", Words("不训练，亲手造两个头：一个看前一个，一个看后一个。", "Without training, build two heads: one looks back, one looks ahead."),
              (_stage(GOLDEN, 5), _stage(Words("别的长度", "other lengths"), 3, 8, 13),
-              Stage(INVARIANT, _independent)), two_heads, MISTAKES, arguments="L"),
+              CheckStage(INVARIANT, _independent)), two_heads, MISTAKES, arguments="L"),
 )

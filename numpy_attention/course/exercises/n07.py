@@ -5,7 +5,7 @@ import numpy as np
 from ...layers.heads import MergeHeads, SplitHeads
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
+from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 
 HEADS = (("heads", "N H L d"),)
 CONCAT = (("concat", "N L H·d"),)
@@ -91,10 +91,10 @@ def _merge_inverse(learner):
 EXERCISES = (
     Exercise("split-heads", "07", Words("把 (…, L, H·d) 切成 (…, H, L, d)。", "Cut (…, L, H·d) into (…, H, L, d)."),
              (golden((X, 2), SPLIT, (("heads", "H L d"),), SPLIT_MISTAKES), random_case(_x, lambda x, H: SplitHeads(H)(x), HEADS, SPLIT_MISTAKES),
-              Stage(GRADIENT, _split_adjoint), Stage(INVARIANT, _split_inverse)),
+              CheckStage(GRADIENT, _split_adjoint), CheckStage(INVARIANT, _split_inverse)),
              split_heads, SPLIT_MISTAKES, arguments="x, H"),
     Exercise("merge-heads", "07", Words("再合并回去。", "And merge them again."),
              (golden((SPLIT,), X, (("concat", "L H·d"),), MERGE_MISTAKES), random_case(_heads, lambda h: MergeHeads()(h), CONCAT, MERGE_MISTAKES),
-              Stage(GRADIENT, _merge_adjoint), Stage(INVARIANT, _merge_inverse)),
+              CheckStage(GRADIENT, _merge_adjoint), CheckStage(INVARIANT, _merge_inverse)),
              merge_heads, MERGE_MISTAKES, arguments="heads"),
 )

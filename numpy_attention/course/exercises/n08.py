@@ -6,7 +6,7 @@ from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...masks import causal_mask
 from ...words.languages import Words
 from ..comparing import HOLE
-from ..exercise import Exercise, Mistake, Stage
+from ..exercise import CheckStage, Exercise, Mistake
 from ..remark import Remark
 
 FALSE_ALARM = Words("误报：改了第 t 个词元，第 t 个及以后的输出当然可以变；只比较 t 之前的。",
@@ -134,8 +134,8 @@ MISTAKES = (
 )
 EXERCISES = (
     Exercise("causality-probe", "08", Words("写一个探针：未来有没有泄漏？", "Write a probe: does the future leak?"),
-             (Stage(Words("没有泄漏的", "honest models"), _accepts), Stage(Words("没有掩码的", "models without a mask"), _finds((MISSED,))),
-              Stage(Words("差一位的", "off by one"), _finds((MISSED_ONE,))), Stage(Words("只漏一处的", "one place only"), _finds((MISSED_PLACE,))),
-              Stage(Words("漏得很少的", "a small leak"), _finds((MISSED_SMALL,)))),
+             (CheckStage(Words("没有泄漏的", "honest models"), _accepts), CheckStage(Words("没有掩码的", "models without a mask"), _finds((MISSED,))),
+              CheckStage(Words("差一位的", "off by one"), _finds((MISSED_ONE,))), CheckStage(Words("只漏一处的", "one place only"), _finds((MISSED_PLACE,))),
+              CheckStage(Words("漏得很少的", "a small leak"), _finds((MISSED_SMALL,)))),
              is_causal, MISTAKES, arguments="forward, x"),
 )

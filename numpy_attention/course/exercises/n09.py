@@ -5,7 +5,7 @@ import numpy as np
 from ...training.measure import prefix_match_score
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import INVARIANT, Exercise, Mistake, Stage, golden, random_case
+from ..exercise import INVARIANT, CheckStage, Exercise, Mistake, golden, random_case
 
 SCORE = (("score", "H"),)
 
@@ -82,6 +82,6 @@ def _slope(learner):
 EXERCISES = (
     Exercise("prefix-match", "09", Words("写一个探测器：这个头是不是归纳头？", "Write a detector: is this head an induction head?"),
              (golden((GOLDEN_WEIGHTS, GOLDEN_TOKENS), np.array([0.5]), SCORE, MISTAKES),
-              random_case(_make, prefix_match_score, SCORE, MISTAKES), Stage(INVARIANT, _perfect), Stage(Words("线性", "linear"), _slope)),
+              random_case(_make, prefix_match_score, SCORE, MISTAKES), CheckStage(INVARIANT, _perfect), CheckStage(Words("线性", "linear"), _slope)),
              prefix_match, MISTAKES, arguments="weights, tokens"),
 )

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
-from ..exercise import GRADIENT, INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
+from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..measuring import measured_gradients
 from .n01 import BY_HAND, softmax
 from .n02 import DHEADS, DK, DQ, DV
@@ -79,6 +79,6 @@ def _slots(learner):
 EXERCISES = (
     Exercise("cross-backward", "10", Words("写出交叉注意力的反向。", "The backward pass of cross-attention."),
              (golden((QUERY, MEMORY, W_Q, W_K, W_V, DHEADS), (DQ @ W_Q.T, DK @ W_K.T + DV @ W_V.T), OUTPUTS, MISTAKES, atol=1e-5),
-              random_case(_sizes, _engine, OUTPUTS, MISTAKES), Stage(GRADIENT, _gradient), Stage(INVARIANT, _slots)),
+              random_case(_sizes, _engine, OUTPUTS, MISTAKES), CheckStage(GRADIENT, _gradient), CheckStage(INVARIANT, _slots)),
              cross_backward, MISTAKES, arguments="query, memory, W_Q, W_K, W_V, dheads"),
 )

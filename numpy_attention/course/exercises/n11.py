@@ -4,7 +4,7 @@ import numpy as np
 
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import INVARIANT, Exercise, Mistake, Stage, golden, outcome, random_case
+from ..exercise import INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 
 OUTPUTS = (("highest", "L"), ("total", "L"), ("mixed", "L d_v"))
 
@@ -86,6 +86,6 @@ def _empty(learner):
 EXERCISES = (
     Exercise("merge-softmax", "11", Words("合并两半 softmax。", "Merge two halves of a softmax."),
              (golden(GOLDEN_IN, GOLDEN_OUT, OUTPUTS, MISTAKES), random_case(_make, _reference, OUTPUTS, MISTAKES),
-              Stage(Words("三块", "three blocks"), _three_blocks), Stage(INVARIANT, _empty)),
+              CheckStage(Words("三块", "three blocks"), _three_blocks), CheckStage(INVARIANT, _empty)),
              merge, MISTAKES, arguments="m1, l1, o1, m2, l2, o2"),
 )

@@ -7,7 +7,7 @@ from ...masks import causal_mask
 from ...museum import grade
 from ...words.languages import Words
 from ..comparing import HOLE
-from ..exercise import Exercise, Mistake, Stage
+from ..exercise import CheckStage, Exercise, Mistake
 from ..remark import Remark
 
 FALSE_ALARM = Words("误报：测试对一个正确的层报了错。比较小数要留容差；先在一个正确的 na.MultiHeadAttention 上试一试。",
@@ -124,8 +124,8 @@ MISTAKES = (
 )
 EXERCISES = (
     Exercise("kill-the-bugs", "12", Words("写一个测试：错的层要报错，对的层不报错。", "Write a test that complains about wrong layers, and about no right one."),
-             (Stage(Words("不误报", "no false alarm"), _no_false_alarm), Stage(Words("前向的错误", "bugs of forward"), _kills(FORWARD_BUGS, BLIND_FORWARD)),
-              Stage(Words("掩码的错误", "bugs of masks"), _kills(MASK_BUGS, NO_MASK)),
-              Stage(Words("反向的错误", "bugs of backward"), _kills(GRADIENT_BUGS, BLIND_BACKWARD))),
+             (CheckStage(Words("不误报", "no false alarm"), _no_false_alarm), CheckStage(Words("前向的错误", "bugs of forward"), _kills(FORWARD_BUGS, BLIND_FORWARD)),
+              CheckStage(Words("掩码的错误", "bugs of masks"), _kills(MASK_BUGS, NO_MASK)),
+              CheckStage(Words("反向的错误", "bugs of backward"), _kills(GRADIENT_BUGS, BLIND_BACKWARD))),
              test_attention, MISTAKES, arguments="mha", seconds=10),
 )

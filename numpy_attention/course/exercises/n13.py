@@ -4,7 +4,7 @@ import numpy as np
 
 from ...words.languages import Words
 from ..comparing import compare
-from ..exercise import GOLDEN, INVARIANT, RANDOM, Exercise, Mistake, Stage
+from ..exercise import GOLDEN, INVARIANT, RANDOM, CheckStage, Exercise, Mistake
 from ..remark import Remark
 
 LEAST = 0.05
@@ -59,7 +59,7 @@ def _look(learner, S, d_v, seed):
 
 
 def _stage(title, *cases):
-    return Stage(title, lambda learner: next((f for f in (_look(learner, *case) for case in cases) if f), None))
+    return CheckStage(title, lambda learner: next((f for f in (_look(learner, *case) for case in cases) if f), None))
 
 
 def _direction(weights, V, ones=True):

@@ -4,7 +4,7 @@ from ..words.languages import Words
 LONGEST_PRINT = 60
 
 
-class Verdict:
+class CheckResult:
     """The result of course.check: `.ok`, `.results`, and as text what failed, at which cell, and a hint.
 
     >>> from numpy_attention import course
