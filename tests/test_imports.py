@@ -1,4 +1,4 @@
-"""Imports run one way: no circle of modules, and every room knows only the rooms below it.
+"""Imports run one way: no circle of modules, and every package knows only the packages below it.
 
 All files are read with `ast`, so that an import inside a function counts as much as one at the top. What a file says
 about types alone (`if TYPE_CHECKING`) is left out.
@@ -13,18 +13,19 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "numpy_attention"
 NAME = PACKAGE.name
 
-# From the ground up. A room may import rooms of lower floors, not those beside it.
+# From the ground up. A package may import packages of lower floors, not those beside it.
 FLOORS = (
     {"engine", "words"},
     {"masks"},
     {"layers"},
+    {"catalogue", "measures"},
     {"gradcheck", "interop"},
     {"walkthrough"},
     {"museum", "plots", "training", "models"},
     {"bench", "course"},
     {"commands"},
 )
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR = {package: number for number, packages in enumerate(FLOORS) for package in packages}
 
 
 def modules(package=PACKAGE):
@@ -36,7 +37,7 @@ def modules(package=PACKAGE):
     return found
 
 
-def room_of(module):
+def package_of(module):
     """The first part below the package; "" for the package's own file."""
     return ([*module.split("."), ""])[1]
 
@@ -96,12 +97,12 @@ def circle(edges):
     return next((found for node in edges if (found := walk(node))), [])
 
 
-def rooms(edges):
-    """{room: {room: ["module:line", ...]}} without the package's own two files, which know everybody."""
-    found = {room_of(module): {} for module in edges if room_of(module) not in ("", "__main__")}
+def packages(edges):
+    """{package: {package: ["module:line", ...]}} without the package's own two files, which know everybody."""
+    found = {package_of(module): {} for module in edges if package_of(module) not in ("", "__main__")}
     for module, imported in edges.items():
         for name, line in imported.items():
-            here, there = room_of(module), room_of(name)
+            here, there = package_of(module), package_of(name)
             if here in found and here != there:
                 found[here].setdefault(there, []).append(f"{module}:{line}")
     return found
@@ -129,26 +130,26 @@ def test_no_circle_of_modules():
     assert not found, "a circle of imports: " + " -> ".join(found)
 
 
-def test_no_circle_of_rooms():
-    found = circle(rooms(EDGES))
-    assert not found, "a circle of rooms: " + " -> ".join(found)
+def test_no_circle_of_packages():
+    found = circle(packages(EDGES))
+    assert not found, "a circle of packages: " + " -> ".join(found)
 
 
-def test_every_room_has_its_floor():
-    missing = rooms(EDGES).keys() - FLOOR.keys()
+def test_every_package_has_its_floor():
+    missing = packages(EDGES).keys() - FLOOR.keys()
     assert not missing, f"say in FLOORS where these stand: {missing}"
 
 
-@pytest.mark.parametrize("room", sorted(rooms(EDGES)))
-def test_a_room_knows_only_rooms_below_it(room):
-    wrong = {f"{room} -> {other or 'the package itself'}": where for other, where in rooms(EDGES)[room].items()
-             if other not in FLOOR or FLOOR[other] >= FLOOR[room]}
+@pytest.mark.parametrize("package", sorted(packages(EDGES)))
+def test_a_package_knows_only_packages_below_it(package):
+    wrong = {f"{package} -> {other or 'the package itself'}": where for other, where in packages(EDGES)[package].items()
+             if other not in FLOOR or FLOOR[other] >= FLOOR[package]}
     assert not wrong, f"imports run from the top floor to the ground only: {wrong}"
 
 
 def test_nothing_imports_the_commands_but_main():
-    knowing = {module for module, imported in EDGES.items() if any(room_of(name) == "commands" for name in imported)
-               and room_of(module) != "commands"}
+    knowing = {module for module, imported in EDGES.items() if any(package_of(name) == "commands" for name in imported)
+               and package_of(module) != "commands"}
     assert knowing <= {f"{NAME}.__main__"}
 
 
@@ -169,7 +170,7 @@ def test_matplotlib_is_imported_by_those_who_draw():
         text = path.read_text(encoding="utf-8")
         nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Import, ast.ImportFrom))]
         names = {(n.module or "") if isinstance(n, ast.ImportFrom) else a.name for n in nodes for a in n.names}
-        drawing |= {room_of(module)} if any(name.split(".")[0] == "matplotlib" for name in names) else set()
+        drawing |= {package_of(module)} if any(name.split(".")[0] == "matplotlib" for name in names) else set()
     assert drawing <= {"plots", "course"}
 
 
@@ -191,16 +192,16 @@ def test_a_circle_is_found_however_deep(tmp_path, files, expected):
 
 
 def report():
-    """The floors of the rooms, and of the modules how many stand on each."""
-    edges = rooms(EDGES)
+    """The floors of the packages, and of the modules how many stand on each."""
+    edges = packages(EDGES)
     if found := circle(EDGES) or circle(edges):
         return "no floors, but a circle: " + " -> ".join(found)
     height = floors(edges)
-    lines = ["rooms:"]
+    lines = ["packages:"]
     for number in range(max(height.values()) + 1):
-        for room in sorted(room for room, floor in height.items() if floor == number):
-            lines.append(f"  {number}  {room:<12} -> {', '.join(sorted(edges[room])) or '(nobody)'}")
-    own = {module: imported for module, imported in EDGES.items() if room_of(module) not in ("", "__main__")}
+        for package in sorted(package for package, floor in height.items() if floor == number):
+            lines.append(f"  {number}  {package:<12} -> {', '.join(sorted(edges[package])) or '(nobody)'}")
+    own = {module: imported for module, imported in EDGES.items() if package_of(module) not in ("", "__main__")}
     height = floors(own)
     lines += ["", f"modules: {len(own)}, imports: {sum(map(len, own.values()))}, no circle; modules by floor:",
               "  " + ", ".join(f"{number}: {list(height.values()).count(number)}"

@@ -1,1 +1,1 @@
-"""The command line, one file a command. This room alone knows all others; nothing imports it but __main__."""
+"""The command line, one file a command. It alone knows all other packages; nothing imports it but __main__."""

@@ -3,7 +3,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from . import exercises as rooms
+from . import exercises as exercise_files
 
 listeners = []      # called with (exercise, verdict) after each check; how grading listens in
 
@@ -16,8 +16,8 @@ def exercises():
     'one-row-by-hand'
     """
     found = {}
-    for module in sorted(iter_modules(rooms.__path__), key=lambda m: m.name):
-        for exercise in getattr(import_module(f"{rooms.__name__}.{module.name}"), "EXERCISES", ()):
+    for module in sorted(iter_modules(exercise_files.__path__), key=lambda m: m.name):
+        for exercise in getattr(import_module(f"{exercise_files.__name__}.{module.name}"), "EXERCISES", ()):
             found[exercise.name] = exercise
     return found
 

@@ -5,7 +5,7 @@ from ..words.languages import Words
 from .remark import Remark
 
 AXES = {"N": "序列 sequence", "H": "头 head", "L": "查询 query", "S": "键 key"}
-HOLE = Words("这里还留着空：把 ... 换成你的代码。", "The hole is still there: put your code where the ... is.")
+BLANK = Words("这里还留着空：把 ... 换成你的代码。", "The hole is still there: put your code where the ... is.")
 
 
 def compare(value, expected, name="", symbols="", *, atol=1e-8, rtol=1e-7, lists=False, reveal=True):
@@ -60,7 +60,7 @@ def compare(value, expected, name="", symbols="", *, atol=1e-8, rtol=1e-7, lists
 def _strange(value, called, expected, lists):
     """A Remark for what is not an array of numbers at all."""
     if value is Ellipsis:
-        return Remark(HOLE)
+        return Remark(BLANK)
     if value is None:
         return Remark(Words(f"{called} 是 None：函数没有返回值。", f"{called} is None: nothing was returned."),
                        Words("是不是忘了 return？", "Is the return missing?"))
@@ -76,7 +76,7 @@ def _strange(value, called, expected, lists):
         if array is not None and array.dtype.kind in "fciub":
             return None
         if array is not None and array.dtype == object and any(x is Ellipsis for x in array.flat):
-            return Remark(HOLE)
+            return Remark(BLANK)
     return Remark(Words(f"{called} 是 {type(value).__name__}，不是数字数组。",
                          f"{called} is a {type(value).__name__}, not an array of numbers."))
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..words.languages import Words
 from .calling import SECONDS, Learner
 from .check_result import CheckResult
-from .comparing import HOLE, compare
+from .comparing import BLANK, compare
 from .remark import Remark, Trouble
 
 GOLDEN = Words("参考数值", "golden numbers")
@@ -79,7 +79,7 @@ class Exercise:
             except Exception as error:      # an answer so strange that the test itself trips over it
                 remark = Remark(Words(f"没法测：{error}", f"This could not even be tested: {error}"))
             results.append((stage.title, remark))
-            stopped = stopped or (remark is not None and remark.what is HOLE)
+            stopped = stopped or (remark is not None and remark.what is BLANK)
         return CheckResult(self.name, results, len(self.stages), getattr(learner, "printed", ""))
 
 

@@ -1,17 +1,17 @@
-"""All specimens, in the order of the wings; importing the wings fills the collection."""
+"""All specimens, in the order of the files bugs_*.py; importing them fills the collection."""
 import difflib
 
-from . import wing_backward, wing_elsewhere, wing_heads, wing_masks, wing_softmax
+from . import bugs_backward, bugs_elsewhere, bugs_heads, bugs_masks, bugs_softmax
 from .rooms import ROOMS
 from .specimen import SPECIMENS
 
-WINGS = [wing.__name__ for wing in (wing_softmax, wing_heads, wing_masks, wing_backward, wing_elsewhere)]
+ORDER = [file.__name__ for file in (bugs_softmax, bugs_heads, bugs_masks, bugs_backward, bugs_elsewhere)]
 
 
 def names(room=None):
     """The specimens' names, of all rooms or of one."""
     return sorted((name for name, specimen in SPECIMENS.items() if room in (None, specimen.room)),
-                  key=lambda name: WINGS.index(SPECIMENS[name].plant.__module__))
+                  key=lambda name: ORDER.index(SPECIMENS[name].plant.__module__))
 
 
 def diagnosis(name):

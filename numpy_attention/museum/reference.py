@@ -19,20 +19,20 @@ def attention(mha, x, memory=None, mask=None):
     weights, concat = np.zeros((N, H, L, S)), np.zeros((N, L, H * d_v))
     for n, h, i in np.ndindex(N, H, L):
         kv = h // (H // H_kv)                                       # neighbours share a key/value head
-        seen = [j for j in range(S) if mask is None or mask[n, h, i, j]]
+        visible = [j for j in range(S) if mask is None or mask[n, h, i, j]]
         mine, its, values = (slice(k * d, k * d + d) for k, d in ((h, d_k), (kv, d_k), (kv, d_v)))
-        shares = _shares([Q[n, i, mine] @ K[n, j, its] / math.sqrt(d_k) for j in seen])
-        for j, share in zip(seen, shares, strict=True):
-            weights[n, h, i, j] = share
-            concat[n, i, h * d_v:h * d_v + d_v] += share * V[n, j, values]
+        row = _softmax([Q[n, i, mine] @ K[n, j, its] / math.sqrt(d_k) for j in visible])
+        for j, weight in zip(visible, row, strict=True):
+            weights[n, h, i, j] = weight
+            concat[n, i, h * d_v:h * d_v + d_v] += weight * V[n, j, values]
     return _project(concat, p["output_proj.W"], p["output_proj.b"]), weights
 
 
-def _shares(scores):
+def _softmax(scores):
     if not scores:
         return []
-    shares = [math.exp(score - max(scores)) for score in scores]
-    return [share / sum(shares) for share in shares]
+    exponentials = [math.exp(score - max(scores)) for score in scores]
+    return [one / sum(exponentials) for one in exponentials]
 
 
 def _project(rows, W, b):

@@ -6,5 +6,5 @@ languages.py   sentences in Chinese and English
 colours.py     colour maps, hues, and an ink that can be read on a colour
 files.py       writing a file: the whole of it or nothing
 
-Every other room may use this one; it knows none of them, and needs NumPy alone.
+Every other package may use this one; it knows none of them, and needs NumPy alone.
 """

@@ -1,4 +1,4 @@
-"""Pictures, asked for from below the room that draws them.
+"""Pictures, asked for from below the package that draws them.
 
 A gradient report, the museum's matrix and a training run can all be plotted, but only plots/ knows matplotlib, and
 it lies above them. So they ask here for a plot by its name, and the package says once, when it is imported, where plots
@@ -16,5 +16,5 @@ def draw(name, /, *args, **options):
 
 
 def plots():
-    """The room that draws; numpy_attention puts its own in this place."""
+    """The package that draws; numpy_attention puts its own in this place."""
     raise ImportError("numpy_attention says where its plots are: import it first")

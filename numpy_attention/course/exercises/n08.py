@@ -5,7 +5,7 @@ import numpy as np
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...masks import causal_mask
 from ...words.languages import Words
-from ..comparing import HOLE
+from ..comparing import BLANK
 from ..exercise import CheckStage, Exercise, Mistake
 from ..remark import Remark
 
@@ -65,7 +65,7 @@ def _verdict(learner, forward):
     """The probe's answer as a bool, or a Remark if it is none."""
     answer = learner(forward, _tokens())
     if answer is Ellipsis:
-        return Remark(HOLE)
+        return Remark(BLANK)
     if not isinstance(answer, bool | np.bool_):
         return Remark(Words(f"返回了 {type(answer).__name__}，不是 True 或 False。",
                              f"A {type(answer).__name__} was returned, not True or False."), NO_BOOL)

@@ -6,7 +6,7 @@ from ...gradcheck import check_gradients
 from ...masks import causal_mask
 from ...museum import grade
 from ...words.languages import Words
-from ..comparing import HOLE
+from ..comparing import BLANK
 from ..exercise import CheckStage, Exercise, Mistake
 from ..remark import Remark
 
@@ -89,7 +89,7 @@ def _graded(learner):
             return said[-1]
 
         learner.grade = grade(test)
-        learner.hole = any(answer is Ellipsis for answer in said)
+        learner.blank = any(answer is Ellipsis for answer in said)
     return learner.grade
 
 
@@ -97,8 +97,8 @@ def _no_false_alarm(learner):
     result = _graded(learner)
     if learner.late:
         raise learner.late
-    if learner.hole:
-        return Remark(HOLE)
+    if learner.blank:
+        return Remark(BLANK)
     if result.false_alarms:
         return Remark(Words(f"对正确的层误报：{result.false_alarms[0]}", f"False alarm on a correct layer: {result.false_alarms[0]}"), FALSE_ALARM)
     if not result.kills:

@@ -39,9 +39,9 @@ class Induction(Task):
         V, L, periods = size("V", V), size("L", L), several(periods)
         shortest, longest = (size("each period", p) for p in (periods[0], periods[-1]))
         periods = periods * 2 if len(periods) == 1 else periods
-        room = min(V, L - 1 - bool(bos))
-        if len(periods) != 2 or not 1 <= shortest <= longest <= room:
-            raise ValueError(f"periods must be (shortest, longest) with 1 <= shortest <= longest <= {room}: a block "
+        most = min(V, L - 1 - bool(bos))
+        if len(periods) != 2 or not 1 <= shortest <= longest <= most:
+            raise ValueError(f"periods must be (shortest, longest) with 1 <= shortest <= longest <= {most}: a block "
                              f"has no letter twice (V = {V}) and its repeat must be read (L = {L}); got {periods}")
         super().__init__(vocab=V + bool(bos), length=L, V=V, L=L, periods=periods, bos=bool(bos),
                          everywhere=bool(everywhere))

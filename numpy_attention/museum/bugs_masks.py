@@ -1,4 +1,4 @@
-"""The mask wing: seeing too much, too little, or the wrong way round."""
+"""Bugs of masks: seeing too much, too little, or the wrong way round."""
 import numpy as np
 
 from .specimen import replace, specimen
@@ -116,9 +116,9 @@ def mask_times_infinity(mha):
           why_zh="因果掩码总会留下自己，只有测试里真有一行什么都看不见时才会发现。")
 def hidden_row_is_nan(mha):
     def forward(self, scores, *, mask=None):
-        seen = scores if mask is None else np.where(mask, scores, -np.inf)
-        shares = np.exp(seen - seen.real.max(axis=-1, keepdims=True))
-        weights = shares / shares.sum(axis=-1, keepdims=True)
+        visible = scores if mask is None else np.where(mask, scores, -np.inf)
+        exponentials = np.exp(visible - visible.real.max(axis=-1, keepdims=True))
+        weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
         self.cache = {"scores": scores, "mask": mask, "weights": weights}
         return weights
     replace(mha.attention.softmax, forward=forward)

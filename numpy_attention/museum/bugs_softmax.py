@@ -1,4 +1,4 @@
-"""The softmax wing: a derivative that is nearly right, and sums over the wrong things."""
+"""Bugs of the softmax: a derivative that is nearly right, and sums over the wrong things."""
 import numpy as np
 
 from .specimen import replace, specimen
@@ -69,12 +69,12 @@ def softmax_over_queries(mha):
     replace(mha.attention.softmax, forward=forward, backward=backward)
 
 
-def _shares(self, scores, mask, shift):
+def _softmax(self, scores, mask, shift):
     """exp / Σ exp with some shift; the cache as backward wants it."""
-    seen = scores if mask is None else np.where(mask, scores, -np.inf)
-    shares = np.exp(seen - shift(seen))
-    total = shares.sum(axis=-1, keepdims=True)
-    weights = shares / np.where(total == 0, 1, total)
+    visible = scores if mask is None else np.where(mask, scores, -np.inf)
+    exponentials = np.exp(visible - shift(visible))
+    total = exponentials.sum(axis=-1, keepdims=True)
+    weights = exponentials / np.where(total == 0, 1, total)
     self.cache = {"scores": scores, "mask": mask, "weights": weights}
     return weights
 
@@ -88,7 +88,7 @@ def _shares(self, scores, mask, shift):
           why_zh="分数大小正常时毫无异样，只有各行相差悬殊时才露馅；参考数值和行和里都备有这样的例子。")
 def softmax_global_maximum(mha):
     def forward(self, scores, *, mask=None):
-        return _shares(self, scores, mask, lambda seen: seen.real.max())
+        return _softmax(self, scores, mask, lambda visible: visible.real.max())
     replace(mha.attention.softmax, forward=forward)
 
 
@@ -100,5 +100,5 @@ def softmax_global_maximum(mha):
           why_zh="分数不大时一切正常，而普通的测试数值从来不大。")
 def softmax_no_maximum(mha):
     def forward(self, scores, *, mask=None):
-        return _shares(self, scores, mask, lambda seen: 0)
+        return _softmax(self, scores, mask, lambda visible: 0)
     replace(mha.attention.softmax, forward=forward)

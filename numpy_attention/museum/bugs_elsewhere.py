@@ -1,4 +1,4 @@
-"""The wing of the neighbours: dropout, grouped heads, embeddings, norms and residual sums."""
+"""Bugs around attention: dropout, grouped heads, embeddings, norms and residual sums."""
 import numpy as np
 
 from .specimen import replace, specimen

@@ -1,4 +1,4 @@
-"""The wing of the way back: factors, transposes and sums that nobody misses until something should learn."""
+"""Bugs of backward: factors, transposes and sums that nobody misses until something should learn."""
 import math
 
 import numpy as np

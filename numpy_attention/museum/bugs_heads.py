@@ -1,4 +1,4 @@
-"""The wing of the heads: right shapes with the wrong numbers in them."""
+"""Bugs of the heads: right shapes with the wrong numbers in them."""
 import math
 
 import numpy as np
