@@ -35,8 +35,8 @@ def configure(parser):
 
 def run(arguments):
     """Train, measure, draw the film. Returns 0; 1 if the run broke, 2 for wrong usage, 130 after Ctrl-C."""
-    from ..training.diverged import Diverged
     from ..training.loop import train
+    from ..training.step import Diverged
     sizes = {name: getattr(arguments, name) for name in SIZES if getattr(arguments, name) is not None}
     try:
         _check_figure(arguments.figure)
@@ -57,7 +57,7 @@ def run(arguments):
     print("\n".join(report(result)))
     if arguments.figure:
         from ..plots.figure import save
-        from ..training.film import training_film
+        from ..training.run import training_film
         save(training_film(result), arguments.figure)
         print(f"the film: {arguments.figure}")
     return INTERRUPTED if result.stopped == "interrupted" else 0

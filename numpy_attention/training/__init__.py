@@ -12,17 +12,16 @@ before Python starts. Sweeps do so for their own processes.
 """
 from importlib import import_module
 
-from .clipping import clip_grad_norm
-from .optimizers import SGD, Adam, AdamW
+from .optimizers import SGD, Adam, AdamW, clip_grad_norm
 from .schedules import warmup_cosine, warmup_inverse_sqrt
 
 # Where the rest lies; it is imported when it is first asked for.
 _LATER = {
     "TASKS": "tasks", "Batch": "tasks", "Task": "tasks", "task": "tasks",
-    "Block": "block", "LookupModel": "lookup", "ToyModel": "model", "TiedAttention": "tied",
-    "training_step": "step", "Diverged": "diverged", "Run": "run", "train": "loop",
+    "Block": "block", "LookupModel": "lookup", "ToyModel": "model", "TiedAttention": "model",
+    "training_step": "step", "Diverged": "step", "Run": "run", "train": "loop",
     "CheckpointError": "checkpoint", "save_checkpoint": "checkpoint", "load_checkpoint": "checkpoint",
-    "training_film": "film", "sweep": "sweeps", "check_claims": "claims", "grid": "sweeps", "outcome": "sweeps",
+    "training_film": "run", "sweep": "sweeps", "check_claims": "claims", "grid": "sweeps", "outcome": "sweeps",
     "accuracy": "measure", "entropy": "measure", "gold_mass": "measure", "head_costs": "measure", "head_off": "measure",
     "head_scores": "measure", "prefix_match_score": "measure", "previous_token_score": "measure",
 }

@@ -9,9 +9,8 @@ from ..engine.layer import Layer
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 from ..layers.multi_head import MultiHeadAttention
-from .model import start_small
+from .model import TiedAttention, start_small
 from .positions import attention_for
-from .tied import TiedAttention
 
 
 class LookupModel(Layer):

@@ -3,15 +3,16 @@
 Between the steps it measures, takes snapshots for the film, and saves. Whatever ends it, what was learned is kept. The
 matrices are small, so each product gets one thread: a second one would mostly wait.
 """
+import signal
+import sys
+import threading
 import time
 
 from ..engine.arguments import size
 from ..engine.threads import one_thread_each
 from .checkpoint import load_checkpoint, save_checkpoint
-from .diverged import Diverged
-from .interrupt import Interrupt
-from .progress import Progress
 from .run import set_up
+from .step import Diverged
 
 
 def train(task, model=None, *, steps=None, stop_at=None, seed=0, batch_size=64, lr=0.01, warmup=20, clip=1.0,
@@ -78,3 +79,75 @@ def _reason(run, steps, stop_at, interrupted):
     if run.step >= steps:
         return "done"
     return "interrupted" if interrupted else ""
+
+
+class Interrupt:
+    """While in the with-block, true once Ctrl-C was pressed.
+
+    The loop then stops when its step is complete, not in the middle of an update; whoever presses again need not wait.
+
+    >>> from numpy_attention.training.loop import Interrupt
+    >>> with Interrupt() as interrupted:
+    ...     bool(interrupted)
+    False
+    """
+
+    def __init__(self):
+        self.pressed, self.before = False, None
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():       # only there may it be listened to
+            self.before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *raised):
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+
+    def __bool__(self):
+        return self.pressed
+
+    def _note(self, number, frame):
+        if self.pressed:
+            raise KeyboardInterrupt
+        self.pressed = True
+
+
+class Progress:
+    """Show how far a run is, on the error stream: with tqdm's bar if it is installed, otherwise a plain line.
+
+    Args: total: how many steps. done: how many are behind us. shown: False for silence.
+
+    >>> from numpy_attention.training.loop import Progress
+    >>> with Progress(total=100, shown=False) as bar:
+    ...     bar.show(10, loss=2.3, accuracy=0.1)
+    """
+
+    def __init__(self, total, done=0, *, shown=True):
+        self.total, self.shown, self.line, self.bar = total, shown, "", None
+        if shown:
+            try:
+                from tqdm import tqdm
+                self.bar = tqdm(total=total, initial=done, unit="step", mininterval=0.2)
+            except ImportError:
+                pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        if self.bar is not None:
+            self.bar.close()
+        elif self.line:
+            sys.stderr.write("\n" if sys.stderr.isatty() else self.line + "\n")
+
+    def show(self, step, **numbers):
+        """Step number `step` is done; the numbers are shown beside it."""
+        text = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
+        if self.bar is not None:
+            self.bar.set_postfix_str(text, refresh=False)
+            self.bar.update(step - self.bar.n)
+        elif self.shown:
+            self.line = f"step {step}/{self.total}: {text}"
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{self.line}")

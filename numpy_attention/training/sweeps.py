@@ -11,8 +11,8 @@ import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
 
-from .diverged import Diverged
 from .loop import train
+from .step import Diverged
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
