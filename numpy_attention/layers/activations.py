@@ -65,6 +65,9 @@ class GELU(Layer):
         if approximate not in ("none", "tanh"):
             raise ValueError(f'approximate must be "none" or "tanh", got {approximate!r}')
         self.approximate = approximate
+        if approximate == "tanh":
+            self.restate(share="σ(2 √(2 / π) x ∘ (1 + 0.044715 x²))",
+                         dx="dout ∘ (share + share ∘ (1 − share) ∘ 2 √(2 / π) x ∘ (1 + 0.134145 x²))")
 
     def forward(self, x):
         if self.approximate == "none":

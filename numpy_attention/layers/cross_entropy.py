@@ -42,15 +42,15 @@ class CrossEntropyLoss(Layer):
     FORWARD = (
         ("log_probs", "log softmax(logits)", "... C",
          "The logarithm of the share that each class gets.", "每一类得到的份额的对数。"),
-        ("wanted", "class_weights ∘ ((1 − ε) onehot(target) + ε / C)", "... C",
+        ("wanted", "class_weights ∘ ((1 − ε) onehot(target) + ε / C) ∘ counts", "... C",
          "What the shares should be: everything for the right class.", "份额应该是多少：全部给正确的那一类。"),
         ("losses", "− Σ_C wanted ∘ log_probs", "...",
          "How surprising is the right answer?", "正确答案有多出人意料？"),
-        ("loss", "Σ losses / Σ class_weights[target]", "",
+        ("loss", "Σ losses / Σ class_weights[target] ∘ counts", "",
          "The average over all targets that count.", "对所有计入的目标取平均。"),
     )
     BACKWARD = (
-        ("dlosses", "dloss / Σ class_weights[target]", "...",
+        ("dlosses", "dloss ∘ counts / Σ class_weights[target] ∘ counts", "...",
          "Each target has its share in the average.", "每个目标在平均值里占一份。"),
         ("dlog_probs", "− wanted ∘ dlosses", "... C",
          "Only the wanted classes' logarithms were looked at.", "只看了目标类的对数，所以只有它们有梯度。"),

@@ -41,9 +41,9 @@ class FeedForward(Layer):
          "Narrow it again.", "再变回原来的宽度。"),
     )
     BACKWARD = (
-        ("dactive", "dropout(dout W_downᵀ)", "... d_hidden",
+        ("dactive", "dropout.backward(dout W_downᵀ)", "... d_hidden",
          "Back through the second matrix, and through the same holes.", "经过第二个矩阵传回去，再丢掉同样的位置。"),
-        ("dhidden", "dactive ∘ slope(hidden)", "... d_hidden",
+        ("dhidden", "activation.backward(dactive)", "... d_hidden",
          "Each number's gradient times the slope where it stood.", "每个数的梯度乘以它所在处的斜率。"),
         ("dx", "dhidden W_upᵀ", "... D",
          "Back through the first matrix.", "经过第一个矩阵传回去。"),

@@ -29,25 +29,25 @@ class GatedFeedForward(Layer):
     """
 
     FORWARD = (
-        ("gate", "x W_gate", "... d_hidden",
+        ("gate", "x W_gate + b_gate", "... d_hidden",
          "One copy of the row will decide.", "一份用来决定放行多少。"),
         ("active", "activation(gate)", "... d_hidden",
          "How far is each gate open?", "每扇门开多大？"),
-        ("hidden", "x W_up", "... d_hidden",
+        ("hidden", "x W_up + b_up", "... d_hidden",
          "Another copy holds what may pass.", "另一份是等待通过的内容。"),
         ("gated", "active ∘ hidden", "... d_hidden",
          "Let it pass as far as the gate is open.", "门开多大，就通过多少。"),
-        ("out", "dropout(gated) W_down", "... D",
+        ("out", "dropout(gated) W_down + b_down", "... D",
          "Narrow it again.", "再变回原来的宽度。"),
     )
     BACKWARD = (
-        ("dgated", "dropout(dout W_downᵀ)", "... d_hidden",
+        ("dgated", "dropout.backward(dout W_downᵀ)", "... d_hidden",
          "Back through the last matrix, and through the same holes.", "经过最后一个矩阵传回去，再丢掉同样的位置。"),
         ("dhidden", "dgated ∘ active", "... d_hidden",
          "A product: each factor gets the gradient times the other factor.", "乘积：每个因子的梯度要乘上另一个因子。"),
         ("dactive", "dgated ∘ hidden", "... d_hidden",
          "And the gate gets it times the content.", "门的梯度乘上内容。"),
-        ("dgate", "dactive ∘ slope(gate)", "... d_hidden",
+        ("dgate", "activation.backward(dactive)", "... d_hidden",
          "Through the activation.", "经过激活函数传回去。"),
         ("dx", "dhidden W_upᵀ + dgate W_gateᵀ", "... D",
          "x went two ways, so two gradients come back and add up.", "x 走了两条路，所以两条路的梯度相加。"),

@@ -1,14 +1,14 @@
 """The gradient check of one step: is this tensor's gradient, as the trace holds it, what nudging the tensor says?
 
 An input or a learned array is nudged in the layer itself, which then runs forward again. A tensor in between is nudged
-where it stands, and the steps after it are computed again from the table in origins.py: a second, independent way to
+where it stands, and the steps after it are computed again from their formulas (made.py): a second, independent way to
 the result. Of a large tensor a sample of numbers is nudged.
 """
 import numpy as np
 
 from ..engine.layer import Layer
 from ..gradcheck import check_gradients
-from .origins import origin
+from .made import onwards
 
 MOST_NUDGED = 100
 
@@ -35,7 +35,7 @@ def check(trace, which):
     if name not in trace or trace[name].formula == "given":
         run = _again(trace, name, last)
     else:
-        run = _onwards(trace, name)
+        run = onwards(trace, name)
     sample = _sample(gradient.value)
     alone = Alone(run, value, gradient.value, sample)
     upstream = trace[f"d{last.name}"].value
@@ -103,25 +103,6 @@ def _again(trace, name, last):
         raise ValueError("the layer, run again on the traced inputs, gives another result: dropout draws anew in "
                          "training (layer.eval() switches it off), or the layer was changed since")
     return lambda value: forward(name, value)
-
-
-def _onwards(trace, name):
-    """All forward steps after the tensor `name`, computed again from the table of origins."""
-    later = [step for step in trace.forward[trace.index(name) + 1:] if step.formula != "given"]
-    unknown = [step.name for step in later if origin(trace, step.name) is None]
-    if unknown:
-        raise ValueError(f"{name} cannot be nudged by itself: {unknown[0]} comes after it, and its cells are not "
-                         "stated; check the gradient of an input instead")
-
-    def run(value):
-        values = {name: value}
-        for step in later:
-            made = origin(trace, step.name, values)
-            if any(part.name in values for part in made.parts):
-                values[step.name] = made.whole()
-        return values.get(trace.forward[-1].name, trace.forward[-1].value)
-
-    return run
 
 
 def _sample(gradient):

@@ -150,7 +150,7 @@ class Pipeline(Layer):
     """
 
     FORWARD = (
-        ("embedded", "embedding[ids]", "L D",
+        ("embedded", "embedding(ids)", "L D",
          "Look up one row for each token id.", "查表：每个词元编号取一行。"),
         ("positions", "sin | cos (position / 10000^(2i/D))", "L D",
          "A code for each place, so that order is not lost.", "给每个位置一个编码，顺序就不会丢。"),

@@ -35,7 +35,7 @@
     section.dataset.ready = "yes";
     const own = section.querySelector(".own");
     own.querySelectorAll("td[data-at]").forEach((cell, k) => { cell.tabIndex = k ? -1 : 0; });
-    const names = [...new Set((step.parts || []).map(part => part[0]))];
+    const names = step.parts || [];
     const operands = document.createElement("div");
     operands.className = "operands";
     for (const name of names) {
@@ -50,18 +50,6 @@
     own.after(operands);
   }
 
-  // The same expressions as in origins.py: a place along each axis of an operand, or null for the whole axis.
-  function places(step, [, axes, shape], index) {
-    const at = Object.fromEntries(step.letters.map((letter, k) => [letter, index[k]]));
-    const heads = step.shape[step.letters.indexOf("h")] || 1, width = shape[shape.length - 1];
-    Object.assign(at, {":": null, "h*d+j": (at.h || 0) * step.shape[step.shape.length - 1] + at.j,
-                       "j//d": Math.floor(at.j / width), "j%d": at.j % width});
-    return axes.map((axis, k) => {
-      const here = axis === "h" && shape[k] !== heads ? Math.floor(at.h * shape[k] / heads) : at[axis];
-      return here !== null && shape[k] === 1 ? 0 : here;
-    });
-  }
-
   function light(cell) {
     const section = sections[current - 1], step = data.steps[current - 1];
     section.querySelectorAll(".lit, .chosen").forEach(other => other.classList.remove("lit", "row", "chosen"));
@@ -69,14 +57,14 @@
     why.classList.toggle("empty", !cell);
     if (!cell) { why.replaceChildren(hint.content.cloneNode(true)); return; }
     cell.classList.add("chosen");
-    const index = cell.dataset.at.split(",").map(Number);
-    for (const part of step.parts || []) {
-      const wanted = places(step, part, index), whole = wanted.includes(null);
+    const index = cell.dataset.at.split(",").map(Number), cells = (step.reads || {})[cell.dataset.at] || {};
+    for (const [name, wanted] of Object.entries(cells)) {
+      const whole = wanted.some(places => places.length > 1);
       for (const box of section.querySelectorAll(".operand")) {
-        if (box.dataset.of !== part[0]) continue;
+        if (box.dataset.of !== name) continue;
         for (const other of box.querySelectorAll("td[data-at]")) {
           const at = other.dataset.at.split(",").map(Number);
-          if (!wanted.every((here, axis) => here === null || here === at[axis])) continue;
+          if (!wanted.every((places, axis) => places.includes(at[axis]))) continue;
           const before = other.classList.contains("lit") && !other.classList.contains("row");
           other.classList.add("lit");
           other.classList.toggle("row", whole && !before);

@@ -15,7 +15,8 @@ import numpy as np
 from ..words.files import write_whole
 from ..words.languages import languages
 from .font import subset
-from .origins import origin
+from .formula import names
+from .made import made, reads
 from .page_matrix import ROOMS, cells, left_out, limits, math, matrix_of, tables, two
 from .saying import shapes, title
 from .thumbnail import thumbnail
@@ -43,16 +44,16 @@ def page(trace, *, lang="both", start=1):
     languages(lang)
     steps = trace[:MOST_STEPS]
     room = next((room for room in ROOMS if sum(cells(step.shape, room) for step in steps) <= MOST_CELLS), ROOMS[-1])
-    scale, made = limits(trace), [origin(trace, step.name) for step in steps]
+    scale, parts = limits(trace), [made(trace, step.name) for step in steps]
     script = (HERE / "page.js").read_text(encoding="utf-8")
-    data = json.dumps({"start": start, "steps": [_data(trace, step, made[k], room) for k, step in enumerate(steps)]},
+    data = json.dumps({"start": start, "steps": [_data(trace, step, parts[k], room) for k, step in enumerate(steps)]},
                       ensure_ascii=False, separators=(",", ":"))
     parts = {
         "lang": lang, "title": escape(trace.title), "script": script, "style": (HERE / "page.css").read_text("utf-8"),
         "policy": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "overview": _overview(steps, scale), "count": str(len(steps)), "missing": _missing(trace, steps, room),
-        "steps": "\n".join(_section(trace, k, step, made[k], scale[step.name], room) for k, step in enumerate(steps)),
-        "parameters": _parameters(trace, made, room),
+        "steps": "\n".join(_section(trace, k, step, parts[k], scale[step.name], room) for k, step in enumerate(steps)),
+        "parameters": _parameters(trace, parts, room),
         # "<" could close the script element that carries the data
         "data": data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"),
     }
@@ -82,9 +83,9 @@ def _overview(steps, scale):
         for k, step in enumerate(steps, 1))
 
 
-def _section(trace, k, step, made, limit, room):
+def _section(trace, k, step, part, limit, room):
     """One step: name and formula, shapes, code, sentence; then its numbers."""
-    used = dict.fromkeys(part.name for part in made.parts) if made else ()
+    used = names(step.tree) if part else ()
     numbers = {s.name: n for n, s in enumerate(trace, 1)}
     links = ", ".join(f'<a href="#step-{numbers[name]}">{escape(name)}</a>' if name in numbers else escape(name)
                       for name in used)
@@ -108,9 +109,10 @@ def _section(trace, k, step, made, limit, room):
 </section>"""
 
 
-def _parameters(trace, made, room):
+def _parameters(trace, parts, room):
     """The learned arrays that steps were made from."""
-    used = {part.name: part.array for origin in made if origin for part in origin.parts if part.name not in trace}
+    used = {name: trace.run.constants[name] for step, part in zip(trace, parts, strict=False) if part
+            for name in names(step.tree) if name in trace.run.constants}
     if not used:
         return ""
     body = "".join(f'<div class="own" data-of="{escape(name)}">'
@@ -119,15 +121,16 @@ def _parameters(trace, made, room):
     return f'<section class="parameters"><h2>{two("学到的矩阵", "learned arrays")}</h2>{body}</section>'
 
 
-def _data(trace, step, made, room):
+def _data(trace, step, part, room):
     """What the script knows of a step: where its cells come from, and why each one has its number."""
     found = {"name": step.name}
-    if made is not None:
-        found |= {"letters": made.letters, "shape": made.shape,
-                  "parts": [[part.name, part.axes, part.array.shape] for part in made.parts]}
+    if part is not None:
+        found["parts"] = names(step.tree)
     if step.value.size <= MOST_EXPLAINED and len(trace) <= MOST_STEPS:
         found["why"] = {",".join(map(str, index)): why(trace, step.name, index, lang="en", columns=None)
-                        for index in np.ndindex(step.shape)} if made is not None else {}
+                        for index in np.ndindex(step.shape)} if part is not None else {}
+        found["reads"] = {",".join(map(str, index)): reads(part, [[place] for place in index])
+                          for index in np.ndindex(step.shape)} if part is not None else {}
     return found
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from ..words.colours import colour
 from ..words.numbers import numbers
 from ..words.terminal import shorten
-from .origins import hidden
 from .text import ROW_SUMS
+from .why import hidden
 
 AXES = {"L": ("query", "查询"), "S": ("key", "键"), "H": ("head", "头"), "N": ("sequence", "序列")}
 SHARED = {"Q": "compare", "K": "compare", "V": "values", "heads": "values", "product": "scores", "scores": "scores",

@@ -1,15 +1,20 @@
 """Reading a trace off a layer that has run.
 
-The layer's statement says which tensors there are and in which order; its cache and grads hold the numbers. Nothing is
-computed twice, except the product Q Kᵀ before the division by √d_k, which is shown as a step of its own because that
-is how one does it on paper.
+The layer's statement says which tensors there are and in which order; its cache and grads hold the numbers. A name in
+a statement that is no step, but a layer, stands for that layer's own steps; so does a layer that a formula calls. A
+tensor is called what the outermost layer that knows it calls it, and both must hold the same array: a test says where
+a copy would break that. Nothing is computed twice, except the product Q Kᵀ before the division by √d_k, which is shown
+as a step of its own because that is how one does it on paper.
 """
+import inspect
 from dataclasses import replace
 
 import numpy as np
 
 from ..engine.layer import Layer
 from ..layers.variants.repeat_heads import group_size, repeat
+from .binding import Binding, Unbound, called, calls, without_nothing
+from .formula import NotAFormula, parse, replaced
 from .run import Run
 from .step import Step, source_line
 from .trace import Trace
@@ -33,19 +38,21 @@ def read_trace(layer, *, tokens=None, query_tokens=None, key_tokens=None, title=
         raise TypeError(f"trace takes a layer, a worked example or its name; got {type(layer).__name__}")
     if not layer.cache:
         raise RuntimeError(f"{type(layer).__name__} has not run yet: call layer(...) first, then trace(layer)")
-    forward = [*_given(layer), *_steps(layer, "forward")]
-    backward = []
+    reader = _Reading(layer)
+    steps = [*reader.given(), *reader.steps(layer, "forward")]
     if layer.grads:
         last = next(reversed(layer.cache))
-        backward = [_step(layer, f"d{last}", "upstream gradient", forward[-1].symbols, layer.grads[last],
-                          GIVEN["upstream"], "backward"),
-                    *_steps(layer, "backward"), *_parameter_steps(layer)]
-    steps = [*forward, *backward]
+        upstream = layer.grads[last]
+        reader.binding.add(f"d{last}", upstream)
+        reader.shown["backward"].add(id(upstream))
+        steps += [_step(layer, f"d{last}", "upstream gradient", steps[-1].symbols, upstream, GIVEN["upstream"],
+                        "backward")]
+        steps += [*reader.steps(layer, "backward"), *reader.parameters(layer)]
     query_tokens, key_tokens = query_tokens or tokens, key_tokens or tokens
     _check_labels(steps, "query_tokens", query_tokens, "L")
     _check_labels(steps, "key_tokens", key_tokens, "S")
     return Trace(steps, query_tokens=query_tokens, key_tokens=key_tokens, title=title or type(layer).__name__,
-                 run=Run(layer))
+                 run=Run(layer, reader.binding))
 
 
 def _check_labels(steps, name, labels, symbol):
@@ -57,15 +64,104 @@ def _check_labels(steps, name, labels, symbol):
                 raise ValueError(f"{name} must hold {symbol} = {length} labels, got {len(labels)}: {list(labels)}")
 
 
-def _given(layer):
-    """The inputs: what lies in the cache and is not stated as computed."""
-    computed = {step.name for step in _steps(layer, "forward")}
-    shown = {id(layer.cache[name]) for name in computed & layer.cache.keys()}
-    for name, array in layer.cache.items():
-        if not isinstance(array, np.ndarray) or id(array) in shown:
-            continue
-        shown.add(id(array))        # x is query, key and value at once: shown once
-        yield _step(layer, name, "given", _symbols(layer, name), array, GIVEN.get(name, GIVEN[""]), "forward")
+class _Reading:
+    """Goes through the statements of a layer and of the layers inside it."""
+
+    def __init__(self, layer):
+        self.layer, self.binding = layer, Binding(layer)
+        self.shown = {"forward": set(), "backward": set()}
+
+    def given(self):
+        """The inputs: what lies in the cache and is not stated as computed."""
+        layer, taken = self.layer, self.shown["forward"]
+        stated = {step.name for step in _Reading(layer).steps(layer, "forward")}
+        computed = {id(array) for name, array in layer.cache.items() if name in stated}
+        for name, array in layer.cache.items():
+            if not isinstance(array, np.ndarray) or id(array) in computed | taken:
+                continue
+            taken.add(id(array))        # x is query, key and value at once: shown once
+            self.binding.add(name, array)
+            yield _step(layer, name, "given", _symbols(layer, name), array, GIVEN.get(name, GIVEN[""]), "forward")
+
+    def steps(self, layer, direction, path=(), bound=None, until=None):
+        """The stated steps of `layer`, those of the layers inside it in their places; what did not run is left out.
+
+        `path` leads there, (layer, name, is it called in a formula?) each; `bound` are the trees of its arguments. The
+        step that makes the array `until` is stated by the layer outside: here it leaves its tree, and is not shown.
+        """
+        for stage in layer.FORWARD if direction == "forward" else layer.BACKWARD:
+            if isinstance(stage, str):
+                if stage in layer.sublayers():
+                    yield from self.steps(layer.sublayers()[stage], direction, (*path, (layer, stage, False)))
+                continue
+            name = stage.name if direction == "forward" else stage.name.removeprefix("d")
+            array = (layer.cache if direction == "forward" else layer.grads).get(name)
+            if array is None or name in layer.params or id(array) in self.shown[direction]:
+                continue                                # an option that is off hands its input on
+            yield from self._called(layer, stage, direction, array, path, bound)
+            tree = self._tree(layer, stage, array, path, bound)
+            if array is until:
+                self.binding.trees[id(array)] = array, tree
+                continue
+            self.shown[direction].add(id(array))
+            for outer, *_ in reversed(path):
+                stage = stage._replace(shape=outer.inner_shapes.get(stage.name, stage.shape))
+            shown = _name(path, direction, name, array)
+            step = _step(layer, stage.name, stage.formula, stage.shape, array, (stage.en, stage.zh), direction, shown,
+                         tree)
+            attends = name == "scores" and {"Q", "K"} <= layer.cache.keys()
+            if attends and direction == "forward":
+                product = _product(layer, step)
+                if product is not None:
+                    yield product
+                    step = replace(step, tree=replaced(tree, lambda part, product=product: ("name", product.name)
+                                                       if part == product.tree else part))
+            self.binding.add(shown, array)
+            yield step
+            if attends and direction == "backward" and hasattr(layer, "scale_for"):
+                yield _product_gradient(layer, step)
+
+    def _called(self, layer, stage, direction, array, path, bound):
+        """The steps of the layers that a formula calls."""
+        try:
+            formula = parse(stage.formula)
+        except NotAFormula:
+            return
+        for _, call, *arguments in calls(formula):
+            if (".backward" in call) != (direction == "backward"):
+                continue
+            try:
+                trees = [without_nothing(self.binding.resolve(layer, tree, (), _prefix(path), bound))
+                         for tree in arguments]
+            except Unbound:
+                trees = []
+            for name, inner in called(layer, call):
+                first, last = next(iter(inner.cache.values())), inner.cache[next(reversed(inner.cache))]
+                if first is last:                       # a dropout that is off
+                    continue
+                names = list(inspect.signature(inner.forward).parameters) if direction == "forward" else (
+                    [f"d{next(reversed(inner.cache))}"])
+                yield from self.steps(inner, direction, (*path, (layer, name, True)),
+                                      dict(zip(names, trees, strict=False)), array)
+
+    def _tree(self, layer, stage, array, path, bound=None):
+        tree = self.binding.tree(layer, stage, array, _prefix(path), bound)
+        return None if tree is None else without_nothing(tree)
+
+    def parameters(self, layer, prefix="", path=()):
+        """The gradients of learned arrays, layer by layer."""
+        for stage in layer.BACKWARD:
+            if not isinstance(stage, str) and stage.name.removeprefix("d") in layer.params.keys() & layer.grads.keys():
+                array = layer.grads[stage.name.removeprefix("d")]
+                yield _step(layer, stage.name, stage.formula, stage.shape, array, (stage.en, stage.zh), "backward",
+                            prefix + stage.name, self._tree(layer, stage, array, path))
+        for name, inner in layer.sublayers().items():
+            yield from self.parameters(inner, f"{prefix}{name}.", (*path, (layer, name, True)))
+
+
+def _prefix(path):
+    """What stands before the name of a learned array: the layers that were called on the way to it."""
+    return "".join(f"{name}." for _, name, is_called in path if is_called)
 
 
 def _symbols(layer, name):
@@ -75,70 +171,45 @@ def _symbols(layer, name):
     return next((s.shape for s in layer.BACKWARD if not isinstance(s, str) and s.name == f"d{name}"), "")
 
 
-def _steps(layer, direction, path=(), shown=None):
-    """The stated steps of `layer`, its sublayers' in their places; those that this run did not take are left out."""
-    shown = set() if shown is None else shown
-    for stage in layer.FORWARD if direction == "forward" else layer.BACKWARD:
-        if isinstance(stage, str):
-            if stage in layer.sublayers():
-                yield from _steps(layer.sublayers()[stage], direction, (*path, (layer, stage)), shown)
-            continue
-        name = stage.name if direction == "forward" else stage.name.removeprefix("d")
-        array = (layer.cache if direction == "forward" else layer.grads).get(name)
-        if array is None or name in layer.params or id(array) in shown:     # an option that is off hands its input on
-            continue
-        shown.add(id(array))
-        for outer, _ in reversed(path):
-            stage = stage._replace(shape=outer.inner_shapes.get(stage.name, stage.shape))
-        step = _step(layer, stage.name, stage.formula, stage.shape, array, (stage.en, stage.zh), direction,
-                     _name(path, direction, name, array))
-        attends = name == "scores" and {"Q", "K"} <= layer.cache.keys()
-        if attends and direction == "forward":
-            yield _product(layer, step)
-        yield step
-        if attends and direction == "backward":
-            yield _product_gradient(layer, step)
-
-
 def _name(path, direction, name, array):
     """What the outermost layer that knows this tensor calls it, after the names of the layers outside of that one."""
     d = "" if direction == "forward" else "d"
-    for depth, (layer, _) in enumerate(path):
+    for depth, (layer, *_) in enumerate(path):
         held = layer.cache if direction == "forward" else layer.grads
         known = name if held.get(name) is array else next((key for key in held if held[key] is array), None)
         if known:
-            return "".join(f"{inner}." for _, inner in path[:depth]) + d + known
-    return "".join(f"{inner}." for _, inner in path) + d + name
+            return "".join(f"{inner}." for _, inner, _ in path[:depth]) + d + known
+    return "".join(f"{inner}." for _, inner, _ in path) + d + name
 
 
 def _product(attention, scores):
-    """Q Kᵀ as it is before the scale."""
+    """Q Kᵀ as it is before the scale; None if the formula of the scores has no such part."""
     Q, K = attention.cache["Q"], attention.cache["K"]
-    return replace(scores, name=scores.name.replace("scores", "product"), formula="Q Kᵀ", value=Q @ repeat(
-        K, group_size(Q, K)).mT, note_en=GIVEN["product"][0], note_zh=GIVEN["product"][1])
+    if scores.tree is None or scores.tree[0] not in ("over", "times") or scores.tree[1][0] != "matmul":
+        return None
+    return replace(scores, name=scores.name.replace("scores", "product"), formula="Q Kᵀ", value=_frozen(Q @ repeat(
+        K, group_size(Q, K)).mT), note_en=GIVEN["product"][0], note_zh=GIVEN["product"][1], tree=scores.tree[1])
 
 
 def _product_gradient(attention, dscores):
     scale = attention.scale_for(attention.cache["Q"])
     where, code = source_line(attention, "backward", "dQ")      # the line that has the factor in it
-    factor = "/ √d_k" if attention.scale is None else f"· {attention.scale:g}"
+    if attention.scale is None:
+        factor, tree = "/ √d_k", ("over", ("name", dscores.name), ("root", ("number", float(
+            attention.cache["Q"].shape[-1]), "d_k")))
+    else:
+        factor, tree = f"· {attention.scale:g}", ("times", ("name", dscores.name), ("number", float(scale)))
     return replace(dscores, name=dscores.name.replace("dscores", "dproduct"), formula=f"dscores {factor}",
-                   value=dscores.value * scale, note_en=GIVEN["dproduct"][0], note_zh=GIVEN["dproduct"][1],
-                   where=where, code=code)
+                   value=_frozen(dscores.value * scale), note_en=GIVEN["dproduct"][0], note_zh=GIVEN["dproduct"][1],
+                   where=where, code=code, tree=tree)
 
 
-def _parameter_steps(layer, prefix=""):
-    """The gradients of learned arrays, layer by layer."""
-    for stage in layer.BACKWARD:
-        if not isinstance(stage, str) and stage.name.removeprefix("d") in layer.params.keys() & layer.grads.keys():
-            yield _step(layer, stage.name, stage.formula, stage.shape, layer.grads[stage.name.removeprefix("d")],
-                        (stage.en, stage.zh), "backward", prefix + stage.name)
-    for name, inner in layer.sublayers().items():
-        yield from _parameter_steps(inner, f"{prefix}{name}.")
+def _frozen(array):
+    array = np.asarray(array).view()
+    array.flags.writeable = False
+    return array
 
 
-def _step(layer, name, formula, symbols, value, notes, direction, shown=None):
-    value = np.asarray(value).view()
-    value.flags.writeable = False
+def _step(layer, name, formula, symbols, value, notes, direction, shown=None, tree=None):
     where, code = ("", "") if formula in ("given", "upstream gradient") else source_line(layer, direction, name)
-    return Step(shown or name, formula, symbols, value, *notes, direction, where, code)
+    return Step(shown or name, formula, symbols, _frozen(value), *notes, direction, where, code, tree)

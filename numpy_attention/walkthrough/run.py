@@ -12,12 +12,16 @@ import numpy as np
 class Run:
     """The run of a layer: `arguments` of its forward by name, `parameters` by dotted name.
 
+    constants: what the formulas of the steps use besides the steps, by the names there; learned: those of them that
+    are parameters, with the parameter's dotted name.
+
     >>> run = na.worked_example("by-hand").trace().run
     >>> list(run.arguments), run.forward().shape
     (['Q', 'K', 'V'], (3, 4))
     """
 
-    def __init__(self, layer=None):
+    def __init__(self, layer=None, binding=None):
+        self.constants, self.learned = (binding.constants, binding.learned) if binding else ({}, {})
         self.layer, self.parameters, self.arguments, self.roles = layer, {}, {}, {}
         if layer is not None:
             self.parameters = {name: array.copy() for name, array in layer.named_params().items()}

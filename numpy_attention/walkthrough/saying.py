@@ -4,7 +4,8 @@ import numpy as np
 from ..words.languages import Words
 from ..words.numbers import matrix
 from ..words.terminal import pad, width, wrap
-from .origins import origin
+from .formula import names
+from .made import made
 from .text import ROW_SUMS, array_line, notes
 
 NEXT, END, SHOWN = Words("下一步", "next"), Words("结束", "the end"), Words("显示", "shown")
@@ -48,8 +49,7 @@ def title(step, lang="en"):
 
 def shapes(trace, step):
     """"Q L d_k = 3 × 4,  K S d_k = 3 × 4  →  L S = 3 × 3"."""
-    made = origin(trace, step.name)
-    used = dict.fromkeys(part.name for part in made.parts) if made else ()
+    used = names(step.tree) if made(trace, step.name) else ()
     before = ",  ".join(f"{name} {sizes(trace[name])}" for name in used if name in trace)
     return f"{before}  →  {sizes(step)}" if before else sizes(step)
 

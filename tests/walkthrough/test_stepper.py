@@ -4,7 +4,8 @@ import pytest
 
 import numpy_attention as na
 from numpy_attention.walkthrough.checking import gradient_of
-from numpy_attention.walkthrough.origins import origin
+from numpy_attention.walkthrough.formula import names
+from numpy_attention.walkthrough.made import fitted, made, reads
 from numpy_attention.walkthrough.why import why
 
 from ..standard import MASK, D, H, L, N, S, d_k, d_v, draw, kdim, randomise, vdim
@@ -38,39 +39,44 @@ TRACES = {
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_every_cell_is_what_its_origins_give(name):
+def test_every_cell_is_what_its_formula_gives(name):
     trace = TRACES[name]()
     for step in trace:
-        made = origin(trace, step.name)
-        if made is None:
-            assert step.formula in UNSTATED, f"{step.name} has no origins"
+        found = made(trace, step.name)
+        if found is None:
+            assert step.formula in UNSTATED, f"{step.name} = {step.formula} cannot be executed"
             continue
-        np.testing.assert_allclose(made.whole(), step.value, atol=1e-11, err_msg=step.name)
-        index = tuple(n // 2 for n in step.shape)       # one cell by itself, as the page and `why` take it
-        np.testing.assert_allclose(made.compute(index), step.value[index], atol=1e-11, err_msg=step.name)
-        touched = {part.name: made.places(part, index) for part in made.parts}
-        assert all(len(places) == len(part.axes) for part, places in zip(made.parts, touched.values(), strict=False))
+        np.testing.assert_allclose(found.value, step.value, atol=1e-11, err_msg=step.name)
 
 
-def test_only_the_cells_named_matter():
-    # Change everything but the row of Q and the row of K: cell (0, 2) of the product stays.
-    trace = na.worked_example("by-hand").trace()
-    made = origin(trace, "product")
-    Q, K = (part.array.copy() for part in made.parts)
-    Q[1:], K[:2] = 99, 99
-    moved = origin(trace, "product", {"Q": Q, "K": K})
-    assert moved.compute((0, 2)) == made.compute((0, 2)) != moved.compute((1, 1))
+@pytest.mark.parametrize("name", ["by-hand", "memory, mask", "cross, mask"])
+def test_only_the_cells_that_are_named_matter(name):
+    # Change everything but the cells that a cell reads: it stays. Change one of those: it moves.
+    trace, rng = TRACES[name](), np.random.default_rng(0)
+    for step in trace:
+        found = made(trace, step.name)
+        if found is None:
+            continue
+        index = tuple(n // 2 for n in step.shape)
+        cells = reads(found, [[place] for place in index])
+        arrays = {key: np.array(trace.run.constants.get(key, trace[key].value if key in trace else None), float)
+                  for key in names(step.tree)}
+        moved = {key: a if key == "mask" else a + rng.standard_normal(a.shape) for key, a in arrays.items()}
+        for key, places in cells.items():
+            moved[key][np.ix_(*places)] = arrays[key][np.ix_(*places)]
+        moved = {key: a.astype(bool) if key == "mask" else a for key, a in moved.items()}
+        again = fitted(step.tree, moved, step.shape).value
+        np.testing.assert_allclose(again[index], step.value[index], atol=1e-11, err_msg=step.name)
+        assert not np.allclose(again, step.value), step.name
 
 
 @pytest.mark.parametrize("options", [{"softcap": 2.0}, {"scale": 0.3}, {"dropout": 0.5, "rng": 0}])
-def test_a_variant_shows_no_origins_that_are_not_its_own(options):
+def test_a_variant_is_written_out_as_it_was_computed(options):
     attention = na.ScaledDotProductAttention(**options)
     attention.backward(attention(draw(L, d_k), draw(S, d_k), draw(S, d_v)))
     trace = na.trace(attention)
     for step in trace:
-        made = origin(trace, step.name)
-        if made is not None:
-            np.testing.assert_allclose(made.whole(), step.value, atol=1e-11, err_msg=step.name)
+        assert made(trace, step.name) is not None or step.formula in UNSTATED, f"{step.name} = {step.formula}"
         assert why(trace, step.name, (0,) * step.value.ndim)
 
 

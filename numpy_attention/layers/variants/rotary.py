@@ -135,14 +135,14 @@ class RotaryAttention(Layer):
         return dQ, dK, dV
 
     FORWARD = (
-        ("Q_turned", "Q turned by its places", "N H L d_k",
+        ("Q_turned", "turn_queries(Q)", "N H L d_k",
          "Each query is turned by where it stands.", "每个查询按自己的位置旋转。"),
-        ("K_turned", "K turned by its places", "N H S d_k",
+        ("K_turned", "turn_keys(K)", "N H S d_k",
          "Each key as well, so that only their distance matters.", "键也一样，于是只有相对距离起作用。"),
         "attention",
     )
     BACKWARD = (
         "attention",
-        ("dQ", "dQ_turned turned back", "N H L d_k", "Turn the gradients back.", "把梯度转回去。"),
-        ("dK", "dK_turned turned back", "N H S d_k", "Turn the gradients back.", "把梯度转回去。"),
+        ("dQ", "turn_queries.backward(dQ_turned)", "N H L d_k", "Turn the gradients back.", "把梯度转回去。"),
+        ("dK", "turn_keys.backward(dK_turned)", "N H S d_k", "Turn the gradients back.", "把梯度转回去。"),
     )
