@@ -36,8 +36,10 @@ from .layers.variants.blocked_attention import BlockedAttention
 from .layers.variants.dropout import Dropout
 from .layers.variants.extra_keys import ExtraKeyAttention
 from .layers.variants.kv_cache import KVCache
+from .layers.variants.qk_norm import QKNormAttention
 from .layers.variants.repeat_heads import RepeatHeads
 from .layers.variants.rotary import Rotary, RotaryAttention
+from .layers.variants.rotary_scaling import ScaledRotary, rotary_speeds
 from .layers.variants.scaled_dot_product import ScaledDotProductAttention
 from .layers.variants.soft_cap import SoftCap
 from .masks import causal_mask, padding_mask, window_mask
@@ -69,6 +71,7 @@ _PACKAGES = {
     "course": (),
     "gradcheck": ("GradientReport", "check_gradients"),
     "interop": (),
+    "models": (),
     "museum": (),
     "plots": ("plot_cross_attention", "plot_film", "plot_gradient_check", "plot_gradients", "plot_heads", "plot_lines",
               "plot_masks", "plot_mixing", "plot_mnemonic", "plot_query_key", "plot_symmetry", "plot_walkthrough"),
@@ -100,12 +103,14 @@ __all__ = [
     "MeanSquaredError",
     "MergeHeads",
     "MultiHeadAttention",
+    "QKNormAttention",
     "RMSNorm",
     "ReLU",
     "RepeatHeads",
     "Rotary",
     "RotaryAttention",
     "ScaledDotProductAttention",
+    "ScaledRotary",
     "SiLU",
     "SoftCap",
     "Softmax",
@@ -123,6 +128,7 @@ __all__ = [
     "check_gradients",
     "clip_grad_norm",
     "interop",
+    "models",
     "museum",
     "padding_mask",
     "plot_cross_attention",
@@ -137,6 +143,7 @@ __all__ = [
     "plot_query_key",
     "plot_symmetry",
     "plot_walkthrough",
+    "rotary_speeds",
     "sinusoidal_positions",
     "trace",
     "warmup_cosine",

@@ -19,10 +19,11 @@ FLOORS = (
     {"masks"},
     {"layers"},
     {"catalogue", "measures"},
-    {"gradcheck", "interop"},
+    {"gradcheck"},
     {"walkthrough"},
-    {"museum", "plots", "training", "models"},
-    {"bench", "course"},
+    {"museum", "plots", "training"},
+    {"models"},
+    {"bench", "course", "interop"},
     {"commands"},
 )
 FLOOR = {package: number for number, packages in enumerate(FLOORS) for package in packages}

@@ -27,8 +27,10 @@ from ..layers.transformer_encoder_layer import TransformerEncoderLayer
 from ..layers.variants.blocked_attention import BlockedAttention
 from ..layers.variants.dropout import Dropout
 from ..layers.variants.extra_keys import ExtraKeyAttention
+from ..layers.variants.qk_norm import QKNormAttention
 from ..layers.variants.repeat_heads import RepeatHeads
 from ..layers.variants.rotary import Rotary, RotaryAttention
+from ..layers.variants.rotary_scaling import ScaledRotary
 from ..layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ..layers.variants.soft_cap import SoftCap
 
@@ -69,6 +71,8 @@ def catalogue():
         "MultiHead, grouped, bias": (MultiHeadAttention(D, H, num_kv_heads=1, **heads), x, memory,
                                      {"bias": bias[None]}),
         "Rotary": (Rotary(4), draw(N, H, L, d_k)),
+        "ScaledRotary": (ScaledRotary([1.0, 0.25]), draw(N, H, L, d_k)),
+        "QKNormAttention": (QKNormAttention(d_k), *qkv),
         "LearnedPositions": (LearnedPositions(9, D, rng=0), x),
         "Embedding": (Embedding(6, D, rng=0), ids),
         "Dropout": (Dropout(0.4, rng=0), x),

@@ -7,6 +7,7 @@
 >>> bool((same(x) == layer(x)).all())
 True
 """
+from ..models import open_model, to_huggingface
 from .files import load, save
 from .torch_masks import (
     mask_to_torch_true_hides,
@@ -24,6 +25,8 @@ __all__ = [
     "mask_to_torch_true_shows",
     "masks_from_torch_true_hides",
     "masks_from_torch_true_shows",
+    "open_model",
     "save",
+    "to_huggingface",
     "to_torch",
 ]

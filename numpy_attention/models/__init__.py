@@ -1,0 +1,28 @@
+"""Trained models read from disk, and looking inside them.
+
+    model = na.models.open_model("folder")              # config.json and *.safetensors, or a .gguf file
+    logits = model([[15496, 11, 995]])                  # forward: every head's weights are kept
+    model.backward(dlogits)                             # and backward by hand through all of it
+
+What is here: reading files (safetensors.py, gguf.py, stored.py), their settings in our words (families.py,
+architecture.py), the model (model.py, block.py, parts.py), texts (tokens.py), writing on (sampling.py, decoding.py,
+generating.py), and looking inside (one file a question).
+"""
+from importlib import import_module
+
+_WHERE = {
+    "Architecture": "architecture", "LanguageModel": "model", "StreamBlock": "block",
+    "arrays_of": "writing", "open_model": "opening", "read_config": "families", "to_huggingface": "writing",
+}
+
+__all__ = [*_WHERE]
+
+
+def __getattr__(name):
+    if name in _WHERE:
+        return getattr(import_module(f".{_WHERE[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_WHERE})
