@@ -141,24 +141,15 @@ def attention_part(attention, dropout):
 def options_given(layer, **options):
     """Those options that are not None, for a layer that takes them, or an error that says that it does not."""
     given = {name: value for name, value in options.items() if value is not None}
-    if given and (missing := given.keys() - _keywords(type(layer))):
-        name = min(missing)
-        raise TypeError(f"{type(layer).__name__} takes no {name}: what attends is called as attention(Q, K, V), and "
-                        f"with {name}= where one is given")
+    for name in given:
+        if not takes(type(layer), name):
+            raise TypeError(f"{type(layer).__name__} takes no {name}: what attends is called as attention(Q, K, V), and "
+                            f"with {name}= where one is given")
     return given
 
 
 @functools.cache
-def _keywords(cls):
-    """What a layer's forward takes by keyword."""
-    parameters = inspect.signature(cls.forward).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return _Everything()
-    return {p.name for p in parameters}
-
-
-class _Everything(set):
-    """A forward that takes **options takes any keyword."""
-
-    def __rsub__(self, names):
-        return set()
+def takes(cls, name):
+    """Does the forward of this class take an option of that name, or any?"""
+    parameters = inspect.signature(cls.forward).parameters
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

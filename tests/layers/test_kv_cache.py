@@ -117,3 +117,22 @@ def test_kept_keys_cannot_be_edited_through_what_append_returns():
 def test_sizes(capacity, batch):
     with pytest.raises((TypeError, ValueError), match=r"(capacity|batch) must be"):
         na.KVCache(LAYERS["plain"](), capacity, batch=batch)
+
+
+def test_a_place_is_told_to_whatever_asks_for_it():
+    class Wrapped(na.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = na.RotaryAttention(4)
+
+        def forward(self, Q, K, V, *, mask=None, query_offset=0):
+            heads = self.inner(Q, K, V, mask=mask, query_offset=query_offset)
+            self.cache = dict(self.inner.cache)
+            return heads
+
+    for attention in (Wrapped(), na.QKNormAttention(4, attention=na.RotaryAttention(4)), na.QKNormAttention(4)):
+        mha = na.MultiHeadAttention(8, 2, attention=attention, rng=0)
+        x = np.random.default_rng(1).standard_normal((1, 5, 8))
+        cache = na.KVCache(mha, 8, batch=1)
+        steps = np.concatenate([cache.step(x[:, i:i + 1]) for i in range(5)], axis=1)
+        assert np.allclose(steps, mha(x, mask=na.causal_mask(5)), rtol=0, atol=1e-14)

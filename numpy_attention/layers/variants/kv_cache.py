@@ -4,11 +4,10 @@ A causal query sees its own token and those before it, and their keys and values
 step computes queries, keys and values for the new tokens only. The results are those of one full causal run.
 """
 import copy
-import inspect
 
 import numpy as np
 
-from ...engine.arguments import precision, size
+from ...engine.arguments import options_given, precision, size, takes
 from ...engine.mask_and_bias import fit_mask
 from ...masks import causal_mask
 from ..multi_head import MultiHeadAttention
@@ -51,7 +50,6 @@ class KVCache:
         d_k, d_v = (proj.params["W"].shape[1] // H for proj in (mha.key_proj, mha.value_proj))
         self._K, self._V = (np.empty((*self._lead, H, self.capacity, d), dtype) for d in (d_k, d_v))
         self._length = 0
-        self._placed = _takes_a_place(mha.attention)
 
     def __len__(self):
         return self._length
@@ -99,9 +97,9 @@ class KVCache:
         K, V = self.append(mha.split_kv(mha.key_proj(x)), mha.split_kv(mha.value_proj(x)))
         try:
             past = causal_mask(T, self._length, offset=before)
-            place = {"query_offset": before} if self._placed else {}
+            place = {"query_offset": before} if takes(type(mha.attention), "query_offset") else {}
             mask = past if mask is None else past & fit_mask(mask, (*Q.shape[:-1], self._length))
-            heads = mha.attention(Q, K, V, mask=mask, bias=bias, **place)
+            heads = mha.attention(Q, K, V, **options_given(mha.attention, mask=mask, bias=bias, **place))
         except BaseException:
             self._length = before           # a step that fails has kept nothing
             raise
@@ -113,15 +111,6 @@ class KVCache:
             raise ValueError(f"the cache is full: it holds {self._length} of {self.capacity} tokens and cannot take "
                              f"{T} more; give a larger capacity, or clear() it for another text")
         return self._length + T
-
-
-def _takes_a_place(attention):
-    """Does it, or what it hands its options on to, want to know where the first query stands?"""
-    options = inspect.signature(type(attention).forward).parameters
-    if "query_offset" in options:
-        return True
-    hands_on = any(option.kind is option.VAR_KEYWORD for option in options.values())
-    return hands_on and any(map(_takes_a_place, attention.sublayers().values()))
 
 
 def _reader(layer):
