@@ -143,8 +143,8 @@ def options_given(layer, **options):
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if not takes(type(layer), name):
-            raise TypeError(f"{type(layer).__name__} takes no {name}: what attends is called as attention(Q, K, V), and "
-                            f"with {name}= where one is given")
+            raise TypeError(f"{type(layer).__name__} takes no {name}: what attends is called as attention(Q, K, V), "
+                            f"and with {name}= where one is given")
     return given
 
 
