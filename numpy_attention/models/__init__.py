@@ -7,6 +7,11 @@
 What is here: reading files (safetensors.py, gguf.py, stored.py), their settings in our words (families.py,
 architecture.py), the model (model.py, block.py, parts.py), texts (tokens.py), writing on (sampling.py, decoding.py,
 generating.py), and looking inside (one file a question).
+
+>>> from numpy_attention.models import Architecture, LanguageModel
+>>> small = Architecture(family="gpt2", vocab=50, width=8, layers=2, heads=2, hidden=16, places=32)
+>>> LanguageModel(small, rng=0)([[3, 1, 4]]).shape
+(1, 3, 50)
 """
 from importlib import import_module
 
