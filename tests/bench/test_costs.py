@@ -8,8 +8,8 @@ import pytest
 
 import numpy_attention as na
 from numpy_attention.bench.contenders import contender, operations
+from numpy_attention.bench.rows import table
 from numpy_attention.bench.timing import alternate, quartiles
-from numpy_attention.commands.bench import table
 from numpy_attention.commands.main import main
 from numpy_attention.engine import call_rules
 
