@@ -20,15 +20,24 @@ import numpy as np
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-class _Pass(threading.local):
-    """What this thread is in the middle of."""
+class _Pass:
+    """One call from outside, and all that happens inside of it."""
 
-    ran = None          # None outside of any pass; inside, [(layer, its cache before), ...] of the layers that ran
-    number = 0          # of the forward that is under way, or that backward goes back through
-    layer = None        # whose formulas are being computed right now
+    __slots__ = ("layer", "number", "ran")
+
+    def __init__(self, layer, number):
+        self.layer = layer              # whose formulas are being computed right now
+        self.number = number            # of the forward that is under way, or that backward goes back through
+        self.ran = []                   # (layer, its cache before) of each layer that has run
 
 
-_pass = _Pass()
+class _Thread(threading.local):
+    """What this thread is in the middle of: a pass, or nothing."""
+
+    current = None
+
+
+_thread = _Thread()
 _numbers = itertools.count(1)
 
 
@@ -40,22 +49,23 @@ def with_forward_rules(forward):
 
     @functools.wraps(forward)
     def checked(self, *inputs, **options):
-        ran, outer = _pass.ran, _pass.layer
-        if ran is None:
-            return first_of_all(self, inputs, options)
+        current = _thread.current
+        if current is None:
+            return from_outside(self, inputs, options)
+        outer = current.layer
         if outer is self:                               # super().forward(...): the same layer, the same run
             return forward(self, *inputs, **options)
-        ran.append((self, self.cache))
-        _pass.layer = self
+        current.ran.append((self, self.cache))
+        current.layer = self
         try:
             out = forward(self, *inputs, **options)
         finally:
-            _pass.layer = outer
+            current.layer = outer
         if type(out) is np.ndarray:
-            out.setflags(False)                         # write=False, by place: three times as fast as by name
+            out.setflags(False)
         return out
 
-    def first_of_all(self, inputs, options):
+    def from_outside(self, inputs, options):
         if len(inputs) > len(names):
             raise TypeError(f"{type(self).__name__} takes {', '.join(names)}; got {len(inputs)} arrays")
         given = dict(zip(names, inputs))                # noqa: B905  (fewer inputs than names are fine)
@@ -64,19 +74,23 @@ def with_forward_rules(forward):
                 given[name] = options.pop(name)
         with np.errstate(all="ignore"):     # an exp that underflows to 0 is as meant; NaN and inf show themselves
             half = _take_in(given, self.integer_inputs, optional)
-            _pass.ran, _pass.layer, number = [(self, self.cache)], self, next(_numbers)
+            number = next(_numbers)
+            _thread.current = current = _Pass(self, number)
+            current.ran.append((self, self.cache))
             try:
                 out = forward(self, **given, **options)
-                for layer, _ in _pass.ran:
-                    freeze(layer.cache)
-                    layer._ran = (-number if abs(layer._ran[0]) == number else number), layer.cache
+                for layer, _ in current.ran:
+                    cache = layer.cache
+                    freeze(cache)
+                    before = layer._ran[0]
+                    layer._ran = (-number if before == number or before == -number else number), cache
                 self._half = half
             except BaseException:
-                for layer, cache in reversed(_pass.ran):
+                for layer, cache in reversed(current.ran):
                     layer.cache = cache
                 raise
             finally:
-                _pass.ran = _pass.layer = None
+                _thread.current = None
             return out.astype(np.float16) if half else out
 
     return checked
@@ -87,28 +101,29 @@ def with_backward_rules(backward):
 
     @functools.wraps(backward)
     def checked(self, dout=None):
-        ran, outer = _pass.ran, _pass.layer
-        if ran is None:
-            return first_of_all(self, dout)
+        current = _thread.current
+        if current is None:
+            return from_outside(self, dout)
+        outer = current.layer
         if outer is self:
             return backward(self, dout)
         number, cache = self._ran
-        if number != _pass.number and self.cache is cache and self.remembers:
-            _check_cache(self, outer, twice=number == -_pass.number)
-        _pass.layer = self
+        if number != current.number and self.cache is cache and self.remembers:
+            _check_cache(self, outer, current)
+        current.layer = self
         try:
             return backward(self, _upstream(self, dout) if dout is None else dout)
         finally:
-            _pass.layer = outer
+            current.layer = outer
 
-    def first_of_all(self, dout):
+    def from_outside(self, dout):
         with np.errstate(all="ignore"):
             dout = _upstream(self, dout)
-            _pass.ran, _pass.layer, _pass.number = [], self, self._ran[0]
+            _thread.current = _Pass(self, self._ran[0])
             try:
                 found = backward(self, dout)
             finally:
-                _pass.ran = _pass.layer = None
+                _thread.current = None
             if not self._half:
                 return found
             return (tuple(d.astype(np.float16) for d in found) if isinstance(found, tuple)
@@ -119,14 +134,14 @@ def with_backward_rules(backward):
 
 def also_ran(layer):
     """Say that a part of the layer that is running takes part in the pass, although it is not called itself."""
-    _pass.ran.append((layer, layer.cache))
+    _thread.current.ran.append((layer, layer.cache))
 
 
 def left_out(*layers):
     """Empty the caches of parts that this forward does without, so that nobody reads in them what an older one left."""
     for layer in layers:
         if layer.cache:
-            _pass.ran.append((layer, layer.cache))
+            _thread.current.ran.append((layer, layer.cache))
             layer.cache = {}
 
 
@@ -134,11 +149,10 @@ def _take_in(given, integer_inputs, optional):
     """Make the float inputs arrays of our own, in one precision; returns whether they came as float16."""
     floats = {name: _as_floats(name, array) for name, array in given.items()
               if name not in integer_inputs and not (array is None and name in optional)}
-    dtypes = {array.dtype for array in floats.values()}
-    dtype = dtypes.pop() if len(dtypes) == 1 else np.result_type(*dtypes) if dtypes else FLOAT64
+    dtype = np.result_type(*floats.values()) if floats else FLOAT64     # in the machine's byte order
     half = dtype == np.float16
     for name, array in floats.items():
-        given[name] = _owned(array, FLOAT32 if half else dtype.newbyteorder("=") if not dtype.isnative else dtype)
+        given[name] = _owned(array, FLOAT32 if half else dtype)
     return half
 
 
@@ -194,19 +208,21 @@ def _owned(array, dtype):
 def freeze(cache):
     """Make every array of the cache read-only."""
     for array in dict.values(cache):
-        if isinstance(array, np.ndarray):
-            array.setflags(False)
+        try:
+            array.setflags(False)               # write=False, by place: three times as fast as by name
+        except AttributeError:                  # not an array: a seed, or a tensor that comes later
+            pass
 
 
-def _check_cache(layer, outer, *, twice):
+def _check_cache(layer, outer, current):
     """Refuse to go back through a part whose cache does not belong to this forward, or has been used up already."""
     name = next((name for name, part in outer.sublayers().items() if part is layer), None)
     who = f"{type(outer).__name__}.{name}" if name else f"a {type(layer).__name__} inside {type(outer).__name__}"
-    if not twice:
+    if layer._ran[0] != -current.number:
         raise RuntimeError(f"{who} has run again since this forward, alone or inside another layer, so its cache "
                            "belongs to that run: call forward again before backward")
-    if any(cache is layer.cache for cache in _pass.ran):
+    if any(cache is layer.cache for cache in current.ran):
         raise RuntimeError(f"{who} ran more than once in this forward, and its cache holds only the last run: backward "
                            "would go through that one twice. Give each place a layer of its own (two layers may share "
                            "their params), or put each run's cache back before its backward")
-    _pass.ran.append(layer.cache)
+    current.ran.append(layer.cache)

@@ -3,6 +3,7 @@
 Each output number is a weighted sum of the input row's numbers; W holds the weights of all these sums, a column each.
 The same W serves every row, so in the backward pass every row has its say in dW: a sum over all rows.
 """
+import cmath
 import math
 
 import numpy as np
@@ -46,7 +47,7 @@ class Linear(Layer):
             raise ValueError(f"x must have shape (..., in_features) with in_features = {len(W)}; got {x.shape}")
         rows = x.reshape(-1, len(W))                            # all leading axes in one
         out = rows @ W if b is None else rows @ W + b           # (rows, in) (in, out) -> (rows, out)
-        out = out.reshape(*x.shape[:-1], W.shape[1])
+        out = out.reshape(x.shape[:-1] + b.shape if b is not None else (*x.shape[:-1], W.shape[1]))
         self.cache = {"x": x, "out": out}
         return out
 
@@ -58,7 +59,7 @@ class Linear(Layer):
         db = drows.sum(axis=0)                                  # (rows, out) -> (out,)
         dW = rows.T @ drows                                     # (in, rows) (rows, out) -> (in, out)
         dx = (drows @ W.T).reshape(x.shape)                     # (rows, out) (out, in) -> (rows, in)
-        if not math.isfinite(dW[:, 0].real.sum()):              # NaN in a row of x
+        if not cmath.isfinite(np.add.reduce(dW[:, 0])):         # NaN in a row of x
             dW = rows_with_gradient(rows, drows).T @ drows
         self.grads = {"out": dout, "b": db, "W": dW, "x": dx} if "b" in self.params else {"out": dout, "W": dW, "x": dx}
         return dx

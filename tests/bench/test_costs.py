@@ -32,11 +32,11 @@ def counted(*shape):
 
 
 def products_of(function, *arguments):
-    Counted.products, call_rules._pass.ran = 0, []     # as if inside another layer: no conversions
+    Counted.products, call_rules._thread.current = 0, call_rules._Pass(None, 0)     # as if inside another layer
     try:
         result = function(*arguments)
     finally:
-        call_rules._pass.ran = None
+        call_rules._thread.current = None
     return Counted.products, result
 
 
