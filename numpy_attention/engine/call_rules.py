@@ -208,10 +208,8 @@ def _owned(array, dtype):
 def freeze(cache):
     """Make every array of the cache read-only."""
     for array in dict.values(cache):
-        try:
+        if isinstance(array, np.ndarray):
             array.setflags(False)               # write=False, by place: three times as fast as by name
-        except AttributeError:                  # not an array: a seed, or a tensor that comes later
-            pass
 
 
 def _check_cache(layer, outer, current):

@@ -50,12 +50,10 @@ class Attention(Layer):
         return dQ, dK, dV
 
     FORWARD = (
-        ("scores", "Q Kᵀ / √d_k", "N H L S",
-         "How well does each query match each key?", "每个查询和每个键有多匹配？"),
+        ("scores", "Q Kᵀ / √d_k", "N H L S", "How well does each query match each key?", "每个查询和每个键有多匹配？"),
         ("weights", "softmax(scores)", "N H L S",
          "Each row becomes shares: how one query spends its attention.", "每一行变成份额：一个查询怎样分配注意力。"),
-        ("heads", "weights V", "N H L d_v",
-         "Mix the values in these shares.", "按份额把各个值混合起来。"),
+        ("heads", "weights V", "N H L d_v", "Mix the values in these shares.", "按份额把各个值混合起来。"),
     )
     BACKWARD = (
         ("dV", "weightsᵀ dheads", "N H S d_v",

@@ -19,8 +19,6 @@ from .variants.scaled_dot_product import ScaledDotProductAttention
 class MultiHeadAttention(Layer):
     """Self-attention mha(x), attention over a memory mha(query, memory), cross-attention mha(query, key, value).
 
-    What each argument of the constructor means stands below, at `__init__`; the formulas come first.
-
     Shapes: query (N, L, D), key (N, S, kdim), value (N, S, vdim), out (N, L, D); all without N for a single
         sequence. mask (True = may attend) and bias (added to the scores) are (L, S), (N, L, S) or (N, H, L, S).
     Raises: ValueError/TypeError that name the argument, what it should be and what it is.
@@ -127,30 +125,20 @@ class MultiHeadAttention(Layer):
         return options_given(self.attention, mask=mask, bias=bias)
 
     FORWARD = (
-        ("Q", "split(query W_Q + b_Q)", "N H L d_k",
-         "What is each token looking for?", "每个词元在找什么？"),
-        ("K", "split(key W_K + b_K)", "N H S d_k",
-         "What can each token be found by?", "每个词元凭什么被找到？"),
-        ("V", "split(value W_V + b_V)", "N H S d_v",
-         "What does each token hand over?", "每个词元交出什么内容？"),
+        ("Q", "split(query W_Q + b_Q)", "N H L d_k", "What is each token looking for?", "每个词元在找什么？"),
+        ("K", "split(key W_K + b_K)", "N H S d_k", "What can each token be found by?", "每个词元凭什么被找到？"),
+        ("V", "split(value W_V + b_V)", "N H S d_v", "What does each token hand over?", "每个词元交出什么内容？"),
         "attention",
-        ("concat", "merge(heads)", "N L H·d_v",
-         "Lay the heads' answers side by side.", "把各个头的答案并排放好。"),
-        ("out", "concat W_O + b_O", "N L D",
-         "Mix what the heads have found.", "把各个头找到的内容混合起来。"),
+        ("concat", "merge(heads)", "N L H·d_v", "Lay the heads' answers side by side.", "把各个头的答案并排放好。"),
+        ("out", "concat W_O + b_O", "N L D", "Mix what the heads have found.", "把各个头找到的内容混合起来。"),
     )
     BACKWARD = (
-        ("dconcat", "dout W_Oᵀ", "N L H·d_v",
-         "Back through the mixing matrix.", "沿混合矩阵传回去。"),
-        ("dheads", "split(dconcat)", "N H L d_v",
-         "Each head gets its own columns.", "每个头拿到自己那几列。"),
+        ("dconcat", "dout W_Oᵀ", "N L H·d_v", "Back through the mixing matrix.", "沿混合矩阵传回去。"),
+        ("dheads", "split(dconcat)", "N H L d_v", "Each head gets its own columns.", "每个头拿到自己那几列。"),
         "attention",
-        ("dquery", "merge(dQ) W_Qᵀ", "N L D",
-         "What the queries ask of their tokens.", "查询这条路传给词元的梯度。"),
-        ("dkey", "merge(dK) W_Kᵀ", "N S kdim",
-         "What the keys ask of theirs.", "键这条路传给词元的梯度。"),
-        ("dvalue", "merge(dV) W_Vᵀ", "N S vdim",
-         "And the values of theirs.", "值这条路传给词元的梯度。"),
+        ("dquery", "merge(dQ) W_Qᵀ", "N L D", "What the queries ask of their tokens.", "查询这条路传给词元的梯度。"),
+        ("dkey", "merge(dK) W_Kᵀ", "N S kdim", "What the keys ask of theirs.", "键这条路传给词元的梯度。"),
+        ("dvalue", "merge(dV) W_Vᵀ", "N S vdim", "And the values of theirs.", "值这条路传给词元的梯度。"),
         ("dx", "dquery + dkey + dvalue", "N L D",
          "In self-attention x played all three roles, so it gets the sum.",
          "自注意力里 x 一身兼三职，所以三条路的梯度相加。"),
