@@ -17,7 +17,8 @@ from importlib import import_module
 
 _WHERE = {
     "Architecture": "architecture", "LanguageModel": "model", "StreamBlock": "block",
-    "arrays_of": "writing", "open_model": "opening", "read_config": "families", "to_huggingface": "writing",
+    "Tokens": "tokens", "arrays_of": "writing", "choose": "sampling", "generate": "generating", "open_model": "opening",
+    "read_config": "families", "to_huggingface": "writing",
 }
 
 __all__ = [*_WHERE]

@@ -11,6 +11,7 @@ from ..layers.embedding import Embedding
 from ..masks import window_mask
 from .heads import make_head
 from .parts import make_block, make_norm
+from .steady import steady
 
 
 class LanguageModel(Layer):
@@ -18,11 +19,12 @@ class LanguageModel(Layer):
 
     Args: architecture: its settings, see Architecture. rng: seed or np.random.Generator for all parameters. dtype.
 
-    model(ids, types=None, *, mask=None, positions=None, caches=None)
+    model(ids, types=None, *, mask=None, positions=None, caches=None, last=False)
 
     Shapes: ids and types (N, L) or (L,). mask, True where a query may attend, as in numpy_attention.masks; a causal
         model adds its own causal mask to it. positions (L,) or (N, L): where each token stands, 0, 1, 2, … unless
-        given (texts that are padded on the left begin later). caches: one KVCache for each block, see decoding.py.
+        given (texts that are padded on the left begin later). caches: one KVCache for each block, which
+        holds what came before; ids are then the new tokens only. last: read off the last place only, (N, 1, vocab).
     Raises: ValueError/TypeError for ids that are not in the vocabulary, or a text longer than the table of positions.
 
     >>> from numpy_attention.models import Architecture, LanguageModel
@@ -83,7 +85,8 @@ class LanguageModel(Layer):
         """The attention layer of each block, from the first to the last."""
         return [block.attention for block in self.blocks]
 
-    def forward(self, ids, types=None, *, mask=None, positions=None, caches=None):
+    @steady
+    def forward(self, ids, types=None, *, mask=None, positions=None, caches=None, last=False):
         a, before = self.architecture, 0 if caches is None else len(caches[0])
         # 1. What is each token, and where does it stand?
         embedded = self.embedding(ids)                                      # (N,L) -> (N,L,D)
@@ -109,13 +112,23 @@ class LanguageModel(Layer):
         if self.unembedding is None:
             return hidden
         table = (self.embedding.params["W"],) if self.tied else ()
-        self.cache["logits"] = logits = self.unembedding(hidden, *table)    # (N,L,D) (V,D) -> (N,L,V)
+        read = hidden[..., -1:, :] if last else hidden
+        self.cache["logits"] = logits = self.unembedding(read, *table)      # (N,L,D) (V,D) -> (N,L,V)
         return logits
 
+    def generate(self, prompt, n, **settings):
+        """The prompt and at most n more tokens; see generate in generating.py."""
+        from .generating import generate
+        return generate(self, prompt, n, **settings)
+
+    @steady
     def backward(self, dlogits):
         # 3. logits = hidden W_U
         found = dlogits if self.unembedding is None else self.unembedding.backward(dlogits)
         dhidden, dtable = found if self.tied else (found, None)
+        if dhidden.shape != self.cache["hidden"].shape:                     # only the last place was read off
+            before = np.zeros_like(self.cache["hidden"][..., 1:, :])
+            dhidden = np.concatenate([before, dhidden], axis=-2)
         dstream = dhidden if self.norm is None else self.norm.backward(dhidden)
         # 2. Down through the blocks, the last one first.
         dplaced = dstream
