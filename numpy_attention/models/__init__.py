@@ -16,9 +16,13 @@ generating.py), and looking inside (one file a question).
 from importlib import import_module
 
 _WHERE = {
-    "Architecture": "architecture", "LanguageModel": "model", "StreamBlock": "block",
-    "Tokens": "tokens", "arrays_of": "writing", "choose": "sampling", "generate": "generating", "open_model": "opening",
-    "read_config": "families", "to_huggingface": "writing",
+    "Architecture": "architecture", "LanguageModel": "model", "StreamBlock": "block", "Tokens": "tokens",
+    "ablate": "ablation", "arrays_of": "writing", "choose": "sampling", "direct_logits": "attribution",
+    "generate": "generating", "gradient_attention": "flow", "head_effects": "ablation", "head_scores": "scores",
+    "logit_difference": "patching", "logit_lens": "lens", "open_model": "opening", "patch": "patching",
+    "read_config": "families", "repeated_tokens": "scores", "rollout": "flow", "saliency": "salience",
+    "sentence_embeddings": "salience", "shares_of": "sampling", "strongest": "scores",
+    "to_huggingface": "writing", "token_losses": "salience", "without_heads": "ablation",
 }
 
 __all__ = [*_WHERE]

@@ -98,13 +98,14 @@ def _config(path, kind, values, packed, arrays):
     if kind == "gpt2":
         return common | {"n_embd": get("embedding_length"), "n_head": get("attention.head_count"),
                          "n_layer": get("block_count"), "n_positions": get("context_length"),
-                         "n_inner": get("feed_forward_length"), "layer_norm_epsilon": get("attention.layer_norm_epsilon")}
+                         "n_inner": get("feed_forward_length"),
+                         "layer_norm_epsilon": get("attention.layer_norm_epsilon")}
     heads, width = get("attention.head_count"), get("embedding_length")
     d_k = get("attention.key_length") or (width // heads if heads and width else None)
     for name in ("attention.key_length", "attention.value_length", "rope.dimension_count"):
         if get(name, d_k) != d_k:
-            raise ValueError(f"{path}: {kind}.{name} is {get(name)}; here a head's query, key, value and the part of it "
-                             f"that is turned are all of one width, {d_k}")
+            raise ValueError(f"{path}: {kind}.{name} is {get(name)}; here a head's query, key, value and the part "
+                             f"of it that is turned are all of one width, {d_k}")
     scaling = get("rope.scaling.type", "none")
     rope = None if scaling in ("none", "") else {"type": scaling, "factor": get("rope.scaling.factor")}
     window = get("attention.sliding_window")

@@ -7,12 +7,9 @@ takes ids.
 from pathlib import Path
 
 # How texts are cut before the pieces are looked up, for GGUF files, which name the way but do not describe it.
-SPLIT = {
-    "llama-bpe": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-                 r"|\s+(?!\S)|\s+",
-    "qwen2": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)"
-             r"|\s+",
-}
+LETTERS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
+REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+SPLIT = {"llama-bpe": rf"{LETTERS}|\p{{N}}{{1,3}}|{REST}", "qwen2": rf"{LETTERS}|\p{{N}}|{REST}"}
 CONTROL = 3                         # the kind of a GGUF token that stands for no text
 
 
