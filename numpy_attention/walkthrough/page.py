@@ -17,7 +17,7 @@ from ..words.languages import languages
 from .font import subset
 from .formula import names
 from .made import made, reads
-from .page_matrix import ROOMS, cells, left_out, limits, math, matrix_of, tables, two
+from .page_matrix import CROPS, cells, left_out, limits, math, matrix_of, tables, two
 from .saying import shapes, title
 from .thumbnail import thumbnail
 from .why import why
@@ -43,17 +43,17 @@ def page(trace, *, lang="both", start=1):
     """The whole page as text. Args: lang: language at first. start: the step shown first."""
     languages(lang)
     steps = trace[:MOST_STEPS]
-    room = next((room for room in ROOMS if sum(cells(step.shape, room) for step in steps) <= MOST_CELLS), ROOMS[-1])
+    crop = next((crop for crop in CROPS if sum(cells(step.shape, crop) for step in steps) <= MOST_CELLS), CROPS[-1])
     scale, parts = limits(trace), [made(trace, step.name) for step in steps]
     script = (HERE / "page.js").read_text(encoding="utf-8")
-    data = json.dumps({"start": start, "steps": [_data(trace, step, parts[k], room) for k, step in enumerate(steps)]},
+    data = json.dumps({"start": start, "steps": [_data(trace, step, parts[k], crop) for k, step in enumerate(steps)]},
                       ensure_ascii=False, separators=(",", ":"))
     parts = {
         "lang": lang, "title": escape(trace.title), "script": script, "style": (HERE / "page.css").read_text("utf-8"),
         "policy": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "overview": _overview(steps, scale), "count": str(len(steps)), "missing": _missing(trace, steps, room),
-        "steps": "\n".join(_section(trace, k, step, parts[k], scale[step.name], room) for k, step in enumerate(steps)),
-        "parameters": _parameters(trace, parts, room),
+        "overview": _overview(steps, scale), "count": str(len(steps)), "missing": _missing(trace, steps, crop),
+        "steps": "\n".join(_section(trace, k, step, parts[k], scale[step.name], crop) for k, step in enumerate(steps)),
+        "parameters": _parameters(trace, parts, crop),
         # "<" could close the script element that carries the data
         "data": data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"),
     }
@@ -83,7 +83,7 @@ def _overview(steps, scale):
         for k, step in enumerate(steps, 1))
 
 
-def _section(trace, k, step, part, limit, room):
+def _section(trace, k, step, part, limit, crop):
     """One step: name and formula, shapes, code, sentence; then its numbers."""
     used = names(step.tree) if part else ()
     numbers = {s.name: n for n, s in enumerate(trace, 1)}
@@ -93,7 +93,7 @@ def _section(trace, k, step, part, limit, room):
             if step.code else "")
     formula = (math(title(step)) if step.formula not in ("given", "upstream gradient")
                else two(escape(title(step, "zh")), escape(title(step))))
-    missing = left_out(step.shape, room)
+    missing = left_out(step.shape, crop)
     remark = two(f"这里没有显示其中 {missing:,} 个数", f"{missing:,} of its numbers are not shown here")
     return f"""<section class="step {step.direction}" id="step-{k + 1}" aria-labelledby="name-{k + 1}" tabindex="-1">
 <div class="words">
@@ -105,23 +105,23 @@ def _section(trace, k, step, part, limit, room):
 {code}{f'<p class="from">{two("由这些算出：", "made from:")} {links}</p>' if links else ""}
 {f'<p class="missing">{remark}</p>' if missing else ""}
 </div>
-<div class="matrices"><div class="own" data-of="{escape(step.name)}">{matrix_of(trace, step, limit, room)}</div></div>
+<div class="matrices"><div class="own" data-of="{escape(step.name)}">{matrix_of(trace, step, limit, crop)}</div></div>
 </section>"""
 
 
-def _parameters(trace, parts, room):
+def _parameters(trace, parts, crop):
     """The learned arrays that steps were made from."""
     used = {name: trace.run.constants[name] for step, part in zip(trace, parts, strict=False) if part
             for name in names(step.tree) if name in trace.run.constants}
     if not used:
         return ""
     body = "".join(f'<div class="own" data-of="{escape(name)}">'
-                   f'{tables(trace, name, array, "", float(abs(array).max(initial=0)), room)}</div>'
+                   f'{tables(trace, name, array, "", float(abs(array).max(initial=0)), crop)}</div>'
                    for name, array in used.items())
     return f'<section class="parameters"><h2>{two("学到的矩阵", "learned arrays")}</h2>{body}</section>'
 
 
-def _data(trace, step, part, room):
+def _data(trace, step, part, crop):
     """What the script knows of a step: where its cells come from, and why each one has its number."""
     found = {"name": step.name}
     if part is not None:
@@ -134,8 +134,8 @@ def _data(trace, step, part, room):
     return found
 
 
-def _missing(trace, steps, room):
-    numbers = sum(left_out(step.shape, room) for step in steps)
+def _missing(trace, steps, crop):
+    numbers = sum(left_out(step.shape, crop) for step in steps)
     texts = []
     if numbers:
         texts.append(two(f"矩阵太大，有 {numbers:,} 个数没有放进这一页；全部在 trace 里。", "Too large to show whole: "

@@ -21,7 +21,7 @@ SHARED = {"Q": "compare", "K": "compare", "V": "values", "heads": "values", "pro
           "capped": "scores", "biased": "scores"}
 
 
-class Room(NamedTuple):
+class Crop(NamedTuple):
     """How much of a large matrix is shown: rows and columns at most, how many at a corner, heads and sequences."""
 
     most: int
@@ -29,7 +29,7 @@ class Room(NamedTuple):
     tables: int
 
 
-ROOMS = (Room(16, 6, 8), Room(12, 4, 4), Room(8, 3, 2), Room(8, 3, 1), Room(5, 2, 1))
+CROPS = (Crop(16, 6, 8), Crop(12, 4, 4), Crop(8, 3, 2), Crop(8, 3, 1), Crop(5, 2, 1))
 
 
 def two(zh, en):
@@ -54,26 +54,26 @@ def math(text):
     return re.sub(r"(?<=[A-Za-zΣ])_([A-Za-z]{1,2})\b", r"<sub>\1</sub>", escape(text))
 
 
-def kept(count, room):
+def kept(count, crop):
     """The places that are shown along an axis; None stands for a gap."""
-    return list(range(count)) if count <= room.most else [*range(room.corner), None,
-                                                          *range(count - room.corner, count)]
+    return list(range(count)) if count <= crop.most else [*range(crop.corner), None,
+                                                          *range(count - crop.corner, count)]
 
 
-def leading(shape, room):
+def leading(shape, crop):
     """The sequences and heads that are shown, as index tuples."""
-    return [index for index, _ in zip(product(*map(range, shape[:-2])), range(room.tables), strict=False)]
+    return [index for index, _ in zip(product(*map(range, shape[:-2])), range(crop.tables), strict=False)]
 
 
-def cells(shape, room):
+def cells(shape, crop):
     """How many cells a step takes on the page."""
-    return len(leading(shape, room)) * int(np.prod([min(n, room.most, 2 * room.corner + 1) if n > room.most else n
+    return len(leading(shape, crop)) * int(np.prod([min(n, crop.most, 2 * crop.corner + 1) if n > crop.most else n
                                                     for n in shape[-2:]]))
 
 
-def left_out(shape, room):
+def left_out(shape, crop):
     """How many numbers of a step are not on the page."""
-    shown = len(leading(shape, room)) * int(np.prod([n if n <= room.most else 2 * room.corner for n in shape[-2:]]))
+    shown = len(leading(shape, crop)) * int(np.prod([n if n <= crop.most else 2 * crop.corner for n in shape[-2:]]))
     return int(np.prod(shape)) - shown
 
 
@@ -90,7 +90,7 @@ def limits(trace):
             for step in trace}
 
 
-def tables(trace, name, array, symbols, limit, room, *, masked=None, sums=False):
+def tables(trace, name, array, symbols, limit, crop, *, masked=None, sums=False):
     """The tables of one tensor, a table for each sequence and head that is shown."""
     symbols = (["", "", "", "", *symbols.split()])[-max(array.ndim, 2):]
     whole = array.reshape((1,) * (2 - array.ndim) + array.shape)
@@ -99,13 +99,13 @@ def tables(trace, name, array, symbols, limit, room, *, masked=None, sums=False)
     texts = None
     if whole.size <= 10 ** 5:       # all in one format; formatting millions would take minutes
         texts = np.array(numbers(whole.reshape(-1, whole.shape[-1]), 3)).reshape(whole.shape)
-    return "".join(_table(trace, name, whole, texts, symbols, lead, limit, room, masked, sums, array.ndim)
-                   for lead in leading(whole.shape, room))
+    return "".join(_table(trace, name, whole, texts, symbols, lead, limit, crop, masked, sums, array.ndim)
+                   for lead in leading(whole.shape, crop))
 
 
-def _table(trace, name, whole, texts, symbols, lead, limit, room, masked, sums, ndim):
+def _table(trace, name, whole, texts, symbols, lead, limit, crop, masked, sums, ndim):
     matrix = whole[lead]
-    rows, columns = (kept(n, room) for n in matrix.shape)
+    rows, columns = (kept(n, crop) for n in matrix.shape)
     row_labels, column_labels = (trace.tokens(symbol) for symbol in symbols[-2:])
     head = [f'<th scope="col">{"…" if j is None else label(column_labels[j]) if column_labels else j}</th>'
             for j in columns]
@@ -153,7 +153,7 @@ def _cell(value, text, index, limit, is_hidden, name):
     return f'<td data-at="{at}"{dark} style="background:{background}">{text}</td>'
 
 
-def matrix_of(trace, step, limit, room):
+def matrix_of(trace, step, limit, crop):
     """A step's tables."""
-    return tables(trace, step.name, step.value, step.symbols, limit, room, masked=hidden(trace, step),
+    return tables(trace, step.name, step.value, step.symbols, limit, crop, masked=hidden(trace, step),
                   sums=step.short_name in ROW_SUMS)

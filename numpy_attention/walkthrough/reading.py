@@ -15,7 +15,7 @@ from ..engine.layer import Layer
 from ..layers.variants.repeat_heads import group_size, repeat
 from .binding import Binding, Unbound, called, calls, without_nothing
 from .formula import NotAFormula, parse, replaced
-from .run import Run
+from .run import LayerRun
 from .step import Step, source_line
 from .trace import Trace
 
@@ -52,7 +52,7 @@ def read_trace(layer, *, tokens=None, query_tokens=None, key_tokens=None, title=
     _check_labels(steps, "query_tokens", query_tokens, "L")
     _check_labels(steps, "key_tokens", key_tokens, "S")
     return Trace(steps, query_tokens=query_tokens, key_tokens=key_tokens, title=title or type(layer).__name__,
-                 run=Run(layer, reader.binding))
+                 run=LayerRun(layer, reader.binding))
 
 
 def _check_labels(steps, name, labels, symbol):

@@ -9,7 +9,7 @@ import inspect
 import numpy as np
 
 
-class Run:
+class LayerRun:
     """The run of a layer: `arguments` of its forward by name, `parameters` by dotted name.
 
     constants: what the formulas of the steps use besides the steps, by the names there; learned: those of them that

@@ -1,7 +1,7 @@
 """A trace: every tensor of one run, in order, forward and then backward."""
 from collections.abc import Sequence
 
-from .run import Run
+from .run import LayerRun
 
 
 class Trace(Sequence):
@@ -23,7 +23,7 @@ class Trace(Sequence):
         self.query_tokens = None if query_tokens is None else tuple(map(str, query_tokens))
         self.key_tokens = None if key_tokens is None else tuple(map(str, key_tokens))
         self.title = title
-        self.run = run or Run()
+        self.run = run or LayerRun()
 
     def __len__(self):
         return len(self._steps)
