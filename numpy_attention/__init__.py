@@ -25,6 +25,7 @@ from .layers.log_softmax import LogSoftmax
 from .layers.mean_squared_error import MeanSquaredError
 from .layers.multi_head import MultiHeadAttention
 from .layers.positions import sinusoidal_positions
+from .layers.residual import Residual
 from .layers.rms_norm import RMSNorm
 from .layers.softmax import Softmax
 from .layers.transformer_decoder import TransformerDecoder
@@ -107,6 +108,7 @@ __all__ = [
     "RMSNorm",
     "ReLU",
     "RepeatHeads",
+    "Residual",
     "Rotary",
     "RotaryAttention",
     "ScaledDotProductAttention",

@@ -4,6 +4,7 @@ the argument, says what was expected and what came.
 import functools
 import inspect
 import operator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -153,3 +154,41 @@ def takes(cls, name):
     """Does the forward of this class take an option of that name, or any?"""
     parameters = inspect.signature(cls.forward).parameters
     return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def those_given(**named):
+    """Of what may be left out, that which was not: the names whose value is not None."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def check_same_shape(name, array, other_name, other):
+    """Two arrays that are to be added must have one shape: a single column must not stand for all."""
+    if array.shape != other.shape:
+        raise ValueError(f"{name} and {other_name} must have the same shape: {name} is {array.shape}, "
+                         f"{other_name} is {other.shape}")
+
+
+def check_tokens(name, x, length, D):
+    """x must be rows of width D, of one sequence or of a batch of them; `length` is the letter of their number."""
+    if x.ndim not in (2, 3) or x.shape[-1] != D:
+        raise ValueError(f"{name} must have shape (N, {length}, D), or ({length}, D) for a single sequence, "
+                         f"with D = {D}; got {x.shape}")
+
+
+def check_same_batch(name, array, other_name, other):
+    """Two arrays of rows must be for the same sequences."""
+    if array.shape[:-2] != other.shape[:-2]:
+        raise ValueError(f"{name} and {other_name} must share the batch size N: {name} is {array.shape}, "
+                         f"{other_name} is {other.shape}")
+
+
+@contextmanager
+def speaking_of(**names):
+    """Inside, an error that begins with an argument's name uses the caller's: speaking_of(mask="memory_mask")."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        name, space, rest = str(error).partition(" ")
+        if name not in names:
+            raise
+        raise type(error)(f"{names[name]}{space}{rest}") from None

@@ -86,6 +86,10 @@ class Layer:
                 found.update({f"{name}.{i}": item for i, item in enumerate(value) if isinstance(item, Layer)})
         return found
 
+    def part(self, name):
+        """The part of that name, None if there is none."""
+        return self.sublayers().get(name)
+
     def adopt(self, layer):
         """`layer`, handed in by a caller, as a part of this one; refused if it is a part of another already.
 
@@ -133,7 +137,7 @@ class Layer:
             if not isinstance(stage, str):
                 yield (), stage
                 continue
-            part = self.sublayers().get(stage)
+            part = self.part(stage)
             for path, inner in part.statement(half) if part is not None else ():
                 yield (stage, *path), inner._replace(shape=self.inner_shapes.get(inner.name, inner.shape))
 

@@ -30,8 +30,8 @@ OWN_NAMES = {
 SUBLAYER_NAMES = {
     FeedForward: {"up_proj": "linear1", "down_proj": "linear2"},
     # PyTorch's blocks hold linear1 and linear2 themselves, without a feed-forward layer around them.
-    TransformerEncoderLayer: {"feed_forward": ""},
     TransformerDecoderLayer: {"feed_forward": "", "cross_attn": "multihead_attn"},
+    TransformerEncoderLayer: {"feed_forward": ""},
 }
 
 

@@ -1,13 +1,13 @@
 """TransformerEncoder: the same kind of layer again and again, each with parameters of its own.
 
-What one layer hands over is what the next one listens to, so that later layers can work on what earlier ones found.
+What one layer hands over is what the next one looks at, so that later layers can work on what earlier ones found.
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import size, those_given
 from ..engine.layer import Layer
 from .layer_norm import LayerNorm
-from .transformer_encoder_layer import TransformerEncoderLayer, check_tokens
+from .transformer_encoder_layer import TransformerEncoderLayer
 
 
 class TransformerEncoder(Layer):
@@ -33,6 +33,45 @@ class TransformerEncoder(Layer):
     Source: Vaswani et al. 2017, section 3.1.
     """
 
+    def forward(self, x, *, mask=None, bias=None):
+        # 1. Layer by layer.
+        hidden = x
+        for layer in self.layers:
+            hidden = layer(hidden, mask=mask, bias=bias)            # (N,L,D) -> (N,L,D)
+        # 2. The last norm.
+        out = self.norm(hidden) if self.norm else hidden            # (N,L,D)
+        given = {name: self.layers[0].cache[name] for name in those_given(mask=mask, bias=bias)}
+        self.keep(x=x, **given, hidden=hidden if self.norm else None, out=out)
+        return out
+
+    def backward(self, dout):
+        # 2. In the forward pass this was out = norm(hidden).
+        dhidden = self.norm.backward(dout) if self.norm else dout   # (N,L,D)
+        # 1. This was hidden = layersₙ(… layers₁(x)), so the last layer comes first.
+        dx = dhidden
+        for layer in reversed(self.layers):
+            dx = layer.backward(dx)                                 # (N,L,D) -> (N,L,D)
+        self.grads = those_given(out=dout, hidden=dhidden if self.norm else None, **self.dbiases("bias"), x=dx)
+        return dx
+
+    def dbiases(self, *names):
+        """Every layer added the same bias to its scores, so its gradients add up; {name: gradient} of those given."""
+        return {name: sum(layer.grads[name] for layer in self.layers) for name in names if name in self.cache}
+
+    layer_kind = TransformerEncoderLayer
+
+    def __init__(self, num_layers, d_model, num_heads, d_hidden=None, *, activation="relu", norm_first=False,
+                 final_norm=None, dropout=0.0, eps=1e-5, bias=True, rng=None, dtype=np.float64):
+        super().__init__()
+        rng = np.random.default_rng(rng)
+        self.layers = [self.layer_kind(d_model, num_heads, d_hidden, activation=activation, dropout=dropout,
+                                       norm_first=norm_first, eps=eps, bias=bias, rng=rng, dtype=dtype)
+                       for _ in range(size("num_layers", num_layers))]
+        final_norm = norm_first if final_norm is None else final_norm
+        self.norm = LayerNorm(d_model, eps=eps, bias=bias, dtype=dtype) if final_norm else None
+        if not final_norm:
+            self.restate(out=self.FORWARD[0].formula, dx=self.BACKWARD[1].formula.replace("dhidden", "dout"))
+
     FORWARD = (
         ("hidden", "layersₙ(… layers₁(x))", "N L D",
          "Layer by layer, each on top of the last.", "一层接一层，每一层都建立在上一层之上。"),
@@ -45,42 +84,3 @@ class TransformerEncoder(Layer):
         ("dx", "layers₁.backward(… layersₙ.backward(dhidden))", "N L D",
          "The last layer first.", "从最后一层开始，倒着走。"),
     )
-
-    def __init__(self, num_layers, d_model, num_heads, d_hidden=None, *, activation="relu", norm_first=False,
-                 final_norm=None, dropout=0.0, eps=1e-5, bias=True, rng=None, dtype=np.float64):
-        super().__init__()
-        rng = np.random.default_rng(rng)
-        self.layers = [TransformerEncoderLayer(d_model, num_heads, d_hidden, activation=activation, dropout=dropout,
-                                               norm_first=norm_first, eps=eps, bias=bias, rng=rng, dtype=dtype)
-                       for _ in range(size("num_layers", num_layers))]
-        final_norm = norm_first if final_norm is None else final_norm
-        self.norm = LayerNorm(d_model, eps=eps, bias=bias, dtype=dtype) if final_norm else None
-        if not final_norm:
-            self.restate(out="layersₙ(… layers₁(x))", dx="layers₁.backward(… layersₙ.backward(dout))")
-
-    def forward(self, x, *, mask=None, bias=None):
-        check_tokens("x", x, "L", self.layers[0].norm1.normalized_shape[0])
-        # 1. Layer by layer.
-        hidden = x
-        for layer in self.layers:
-            hidden = layer(hidden, mask=mask, bias=bias)            # (N,L,D) -> (N,L,D)
-        given = {"x": x} if bias is None else {"x": x, "bias": self.layers[0].cache["bias"]}
-        if self.norm is None:
-            self.cache = {**given, "out": hidden}
-            return hidden
-        # 2. The last norm.
-        out = self.norm(hidden)                                     # (N,L,D)
-        self.cache = {**given, "hidden": hidden, "out": out}
-        return out
-
-    def backward(self, dout):
-        # 2. out = norm(hidden)
-        dhidden = dout if self.norm is None else self.norm.backward(dout)
-        # 1. The last layer first.
-        dx = dhidden
-        for layer in reversed(self.layers):
-            dx = layer.backward(dx)                                 # (N,L,D) -> (N,L,D)
-        self.grads = {"out": dout, "x": dx} if self.norm is None else {"out": dout, "hidden": dhidden, "x": dx}
-        if "bias" in self.cache:
-            self.grads["bias"] = sum(layer.grads["bias"] for layer in self.layers)
-        return dx

@@ -172,11 +172,11 @@ def calls(tree):
 
 def called(layer, name):
     """(name, layer) of those inside `layer` that run for a call, in that order; `layers` are all of a stack."""
-    inner, short = layer.sublayers(), name.partition(".")[0]
-    if short in inner:
-        found = [(short, inner[short])]
+    short = name.partition(".")[0]
+    if layer.part(short) is not None:
+        found = [(short, layer.part(short))]
     else:
-        found = [(full, one) for full, one in inner.items() if full.startswith(f"{short}.")]
+        found = [(full, one) for full, one in layer.sublayers().items() if full.startswith(f"{short}.")]
     found = found[::-1] if ".backward" in name else found
     return [(full, one) for full, one in found if one.cache]
 

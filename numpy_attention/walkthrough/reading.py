@@ -12,6 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..engine.layer import Layer
+from ..engine.named_parts import NamedParts
+from ..layers.multi_head import MultiHeadAttention
 from ..layers.variants.repeat_heads import group_size, repeat
 from .binding import Binding, Unbound, called, calls, without_nothing
 from .formula import NotAFormula, parse, replaced
@@ -91,8 +93,8 @@ class _Reading:
         """
         for stage in layer.FORWARD if direction == "forward" else layer.BACKWARD:
             if isinstance(stage, str):
-                if stage in layer.sublayers():
-                    yield from self.steps(layer.sublayers()[stage], direction, (*path, (layer, stage, False)))
+                if layer.part(stage) is not None:
+                    yield from self.steps(layer.part(stage), direction, (*path, (layer, stage, False)))
                 continue
             name = stage.name if direction == "forward" else stage.name.removeprefix("d")
             array = (layer.cache if direction == "forward" else layer.grads).get(name)
@@ -104,7 +106,9 @@ class _Reading:
                 self.binding.trees[id(array)] = array, tree
                 continue
             self.shown[direction].add(id(array))
-            for outer, *_ in reversed(path):
+            for outer, part, _ in reversed(path):
+                if _is_self_attention(outer.part(part)):
+                    stage = stage._replace(shape=" ".join("L" if s == "S" else s for s in stage.shape.split()))
                 stage = stage._replace(shape=outer.inner_shapes.get(stage.name, stage.shape))
             shown = _name(path, direction, name, array)
             step = _step(layer, stage.name, stage.formula, stage.shape, array, (stage.en, stage.zh), direction, shown,
@@ -159,16 +163,42 @@ class _Reading:
             yield from self.parameters(inner, f"{prefix}{name}.", (*path, (layer, name, True)))
 
 
+def _names(path):
+    """[(name, is it called?)] of the layers on the way; a part of a part goes by the name that the whole has for it."""
+    names, outer = [], None
+    for layer, name, is_called in path:
+        own = outer and outer.own_name(f"{names[-1][0]}.{name}")
+        names = [*names[:-1], (own, is_called)] if own else [*names, (name, is_called)]
+        outer = layer if isinstance(layer, NamedParts) else None
+    return names
+
+
+def _dotted(path):
+    """What stands before the name of a tensor that only the innermost layer knows."""
+    return "".join(f"{name}." for name, _ in _names(path))
+
+
 def _prefix(path):
     """What stands before the name of a learned array: the layers that were called on the way to it."""
-    return "".join(f"{name}." for _, name, is_called in path if is_called)
+    return "".join(f"{name}." for name, is_called in _names(path) if is_called)
+
+
+def _is_self_attention(layer):
+    """Its keys are its own queries, so inside another layer, where S may be of another sequence, its S is L."""
+    return isinstance(layer, MultiHeadAttention) and "x" in layer.cache
 
 
 def _symbols(layer, name):
-    """An input's symbolic shape is stated with its gradient; masks and biases have the scores'."""
-    if name in ("mask", "bias"):
-        return "N H L S"
-    return next((s.shape for s in layer.BACKWARD if not isinstance(s, str) and s.name == f"d{name}"), "")
+    """An input's symbolic shape is stated with its gradient, here or in a part; masks and biases have the scores'."""
+    if name.endswith(("mask", "bias")):     # beside a memory_mask, mask is for the sequence itself
+        return "N H L L" if f"memory_{name}" in inspect.signature(layer.forward).parameters else "N H L S"
+    for path, stage in sorted(layer.statement("BACKWARD"), key=lambda stated: len(stated[0])):
+        part = layer
+        for inner in path:
+            part = part.part(inner)
+        if stage.name == f"d{name}" and part.cache.get(name) is layer.cache[name]:
+            return stage.shape
+    return ""
 
 
 def _name(path, direction, name, array):
@@ -178,8 +208,8 @@ def _name(path, direction, name, array):
         held = layer.cache if direction == "forward" else layer.grads
         known = name if held.get(name) is array else next((key for key in held if held[key] is array), None)
         if known:
-            return "".join(f"{inner}." for _, inner, _ in path[:depth]) + d + known
-    return "".join(f"{inner}." for _, inner, _ in path) + d + name
+            return _dotted(path[:depth]) + d + known
+    return _dotted(path) + d + name
 
 
 def _product(attention, scores):

@@ -227,7 +227,8 @@ def test_a_forward_that_fills_a_real_array_is_checked_right():
     assert report.method == "complex step"
 
 
-@pytest.mark.parametrize("title", ["Attention, mask", "MultiHead, memory", "LayerNorm", "GatedFeedForward"])
+@pytest.mark.parametrize("title", ["ScaledDotProductAttention, mask", "MultiHeadAttention, memory", "LayerNorm",
+                                   "GatedFeedForward"])
 def test_a_millionth_off_in_any_one_number_is_caught(title):
     layer, inputs, options = catalogue()[title]
     right = na.check_gradients(layer, *inputs, **options, rules=False)

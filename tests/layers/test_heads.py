@@ -61,3 +61,21 @@ def test_merging_wants_a_head_axis(shape):
     with pytest.raises(ValueError, match=r"heads must have shape \(\.\.\., H, L, d\)") as raised:
         na.MergeHeads()(np.zeros(shape))
     assert str(shape) in str(raised.value)
+
+
+def test_every_reader_gets_a_copy_of_its_groups_head():
+    # Side by side, 0 0 1 1: laid out as 0 1 0 1 every query would read another group's head.
+    layer, x = na.RepeatHeads(2), draw(N, 3, L, 6)
+    out = layer(x)
+    assert out.shape == (N, 6, L, 6)
+    for head in range(6):
+        assert_array_equal(out[:, head], x[:, head // 2])
+    dout = draw(N, 6, L, 6, seed=1)
+    assert_allclose(layer.backward(dout), np.stack([dout[:, :2].sum(1), dout[:, 2:4].sum(1), dout[:, 4:].sum(1)], 1))
+
+
+@pytest.mark.parametrize(("times", "shape", "says"), [(0, (3, 4, 6), "times must be at least 1"),
+                                                      (2, (4, 6), r"\(\.\.\., H_kv, S, d\); got \(4, 6\)")])
+def test_repeating_wants_heads(times, shape, says):
+    with pytest.raises(ValueError, match=says):
+        na.RepeatHeads(times)(np.zeros(shape))

@@ -80,3 +80,14 @@ def test_positions_that_do_not_fit():
         na.Rotary(4)(np.zeros((L, 4)), positions=[0, 1, 2])
     with pytest.raises(ValueError, match="rotary_dim must not exceed d_k: rotary_dim is 6, d_k is 4"):
         na.RotaryAttention(4, rotary_dim=6)
+
+
+def test_scaled_speeds_are_other_positions():
+    x, speeds = draw(N, L, 6), np.array([1.0, 0.5, 0.25])
+    scaled = na.ScaledRotary(speeds)
+    turned = scaled(x, offset=3)
+    for pair, speed in enumerate(speeds):
+        a, b, angle = x[..., pair], x[..., pair + 3], speed * np.arange(3, 3 + L)
+        assert_allclose(turned[..., pair], a * np.cos(angle) - b * np.sin(angle), rtol=1e-12, atol=1e-14)
+        assert_allclose(turned[..., pair + 3], a * np.sin(angle) + b * np.cos(angle), rtol=1e-12, atol=1e-14)
+    assert_allclose(scaled.backward(turned), x, rtol=1e-13)

@@ -28,18 +28,18 @@ class QKNormAttention(Layer):
     """
 
     FORWARD = (
-        ("Q_normed", "norm(Q)", "N H L d_k",
+        ("Q_normed", "q_norm(Q)", "N H L d_k",
          "Bring each query to one size.", "把每个查询缩放到同样的大小。"),
-        ("K_normed", "norm(K)", "N H S d_k",
+        ("K_normed", "k_norm(K)", "N H S d_k",
          "Each key as well, so that only directions are compared.", "键也一样，于是只比较方向。"),
         "attention",
     )
     BACKWARD = (
         "attention",
-        ("dQ", "dQ_normed back through the norm", "N H L d_k",
+        ("dQ", "q_norm.backward(dQ_normed)", "N H L d_k",
          "Stretching a query changes nothing, so that part of the gradient is taken out.",
          "拉伸查询不会改变结果，所以梯度里去掉这一部分。"),
-        ("dK", "dK_normed back through the norm", "N H S d_k",
+        ("dK", "k_norm.backward(dK_normed)", "N H S d_k",
          "The same for the keys.", "键也一样。"),
     )
 
