@@ -1,9 +1,8 @@
 """Opening a model: settings and arrays from disk into a LanguageModel, checked before a single number is read."""
-from pathlib import Path
-
 import numpy as np
 
 from .families import read_config
+from .finding import find_model
 from .hollow import Hollow
 from .model import LanguageModel
 from .names import homes
@@ -20,7 +19,8 @@ def open_model(folder, *, dtype=None):
     """A trained model from a folder with config.json and *.safetensors, or from a .gguf file, as a LanguageModel.
 
     Args:
-        folder: of GPT-2, BERT, Llama, Mistral, Qwen2, Qwen3 and models of the same make; or a .gguf file.
+        folder: of GPT-2, BERT, Llama, Mistral, Qwen2, Qwen3 and models of the same make; or a .gguf file; or the name
+            of an installed package that holds one of these.
         dtype: of the parameters and so of everything computed; float64 if they are stored so, else float32.
 
     Returns: the model, with .tokens for texts where a tokenizer came with it (see tokens.py), in eval mode.
@@ -41,7 +41,7 @@ def open_model(folder, *, dtype=None):
     >>> bool((same([[3, 1, 4]]) == model([[3, 1, 4]])).all())
     True
     """
-    path = Path(folder)
+    path = find_model(folder)
     if path.suffix == ".gguf":
         from .gguf_model import read_gguf_model
         found, arrays, tokens = read_gguf_model(path)

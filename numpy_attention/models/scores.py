@@ -69,6 +69,10 @@ def _duplicate(weights, ids):
     return np.divide(total, asked.sum(), out=np.full(total.shape, np.nan), where=asked.any())
 
 
+def _previous(weights, ids):
+    return previous_token_score(weights) if ids.shape[1] > 1 else np.full(weights.shape[1], np.nan)
+
+
 def _first(weights, ids):
     return weights[:, :, 1:, 0].mean(axis=(0, 2)) if ids.shape[1] > 1 else np.full(weights.shape[1], np.nan)
 
@@ -83,5 +87,4 @@ def _sink(weights, ids):
     return received[..., :L - 3].max(axis=-1).mean(axis=0)
 
 
-SCORES = {"previous": lambda weights, ids: previous_token_score(weights),
-          "induction": prefix_match_score, "duplicate": _duplicate, "first token": _first, "sink": _sink}
+SCORES = {"previous": _previous, "induction": prefix_match_score, "duplicate": _duplicate, "first token": _first, "sink": _sink}
