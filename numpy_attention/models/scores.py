@@ -87,4 +87,5 @@ def _sink(weights, ids):
     return received[..., :L - 3].max(axis=-1).mean(axis=0)
 
 
-SCORES = {"previous": _previous, "induction": prefix_match_score, "duplicate": _duplicate, "first token": _first, "sink": _sink}
+SCORES = {"previous": _previous, "induction": prefix_match_score, "duplicate": _duplicate, "first token": _first,
+          "sink": _sink}
