@@ -1,6 +1,8 @@
 """Every exercise accepts its solution and names each typical mistake; nothing a learner does stops a check."""
 
 import contextlib
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from numpy_attention import course
 from numpy_attention.course.comparing import compare
 
 EXERCISES = course.exercises()
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks" / "src"
 MISTAKES = [(exercise.name, number) for exercise in EXERCISES.values() for number in range(len(exercise.mistakes))]
 
 
@@ -46,6 +49,18 @@ def test_both_languages_and_the_notebook_are_stated(name):
         assert words[1].isprintable()
         assert words[1]
     assert exercise.notebook.isdecimal()
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_its_notebook_asks_it(name):
+    (source,) = NOTEBOOKS.glob(f"{EXERCISES[name].notebook}_*.py")
+    assert f'course.check("{name}"' in source.read_text(encoding="utf-8"), f"{source.name} has no check of it"
+
+
+def test_every_exercise_of_a_file_is_in_its_list():
+    for path in (Path(course.__file__).parent / "exercises").glob("n*.py"):
+        made = re.findall(r"^ *(?:\w+ = )?Exercise\(\s*\"([\w-]+)\"", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert made and set(made) <= set(EXERCISES), f"{path.name}: EXERCISES lacks {set(made) - set(EXERCISES)}"
 
 
 def right(Q, K, V):

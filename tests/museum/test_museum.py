@@ -1,6 +1,7 @@
 """Every specimen is caught by the detector that its card names, and no correct layer raises an alarm."""
 import argparse
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import numpy_attention as na
 from numpy_attention import museum
 from numpy_attention.commands.museum import configure
+from numpy_attention.museum import collection
 from numpy_attention.museum.detectors import DETECTORS, alarm
 from numpy_attention.museum.rooms import ROOMS, random_parameters
 from numpy_attention.words.terminal import width
@@ -158,3 +160,8 @@ def test_the_figure_has_its_words():
     figure = found.plot(lang="both")
     assert "golden numbers 1" in figure.alt_text
     assert "scale-missing           ● ○ ○ ○ ○" in figure.plain_text
+
+
+def test_every_file_of_bugs_is_in_the_collection():
+    files = {f"{museum.__name__}.{path.stem}" for path in Path(museum.__file__).parent.glob("bugs_*.py")}
+    assert files == set(collection.ORDER), "museum/collection.py: import it, and put it into ORDER"

@@ -1,9 +1,12 @@
 """Each task: its answers lie where its gold attention says, its seeds decide, and its sizes are checked."""
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.training import TASKS, task
+from numpy_attention.training import TASKS, Task, task, tasks
 
 COPIED = ["reverse", "shift", "offsets", "induction", "facts", "sorting"]
 
@@ -123,3 +126,14 @@ def test_tasks_with_the_same_settings_are_equal():
     assert task("shift", by=2) == task("shift", by=2) != task("shift")
     assert len({task("shift"), task("shift"), task("reverse")}) == 2
     assert "training" in dir(na) or na.training
+
+
+def test_every_task_of_a_file_can_be_asked_for_by_name():
+    kinds = {}
+    for module in pkgutil.iter_modules(tasks.__path__, f"{tasks.__name__}."):
+        found = vars(importlib.import_module(module.name)).values()
+        kinds |= {kind: module.name for kind in found if isinstance(kind, type) and issubclass(kind, Task)}
+    missing = {f"{where}.{kind.__name__}" for kind, where in kinds.items()
+               if "name" in vars(kind) and kind is not Task and TASKS.get(kind.name) is not kind}
+    assert not missing, f"training/tasks/__init__.py: TASKS lacks {missing}"
+    assert {kind.__name__ for kind in TASKS.values()} <= set(tasks.__all__)
