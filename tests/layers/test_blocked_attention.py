@@ -1,4 +1,5 @@
 """BlockedAttention gives the direct layer's numbers, whatever the blocks and threads, in memory that grows with L."""
+import threading
 import tracemalloc
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import numpy_attention as na
 from numpy_attention.engine import row_blocks
+from numpy_attention.layers.variants.score_blocks import ScoreBlocks, _are_small
 
 from ..standard import MASK, QKV, D, H, L, N, S, d_k, d_v, draw
 
@@ -33,6 +35,109 @@ def both(blocked, direct, inputs, blocked_options=None, direct_options=None):
 def test_any_block_size_agrees_with_the_direct_layer(query_block, key_block, options):
     both(na.BlockedAttention(query_block=query_block, key_block=key_block), na.ScaledDotProductAttention(),
          QKV, options, options)
+
+
+@pytest.mark.parametrize(("query_block", "key_block"), [(1, 1), (2, 3), (3, 2), (100, 100)])
+@pytest.mark.parametrize("options", [{}, {"mask": MASK}, {"bias": BIAS["LS"]}], ids=["plain", "mask", "bias"])
+@pytest.mark.parametrize("factor", [1, 1e2, 1e4, 1e150])
+def test_scores_of_any_size_agree_with_the_direct_layer(query_block, key_block, options, factor):
+    Q, K, V = QKV
+    blocked, direct = na.BlockedAttention(query_block=query_block, key_block=key_block), na.ScaledDotProductAttention()
+    assert_allclose(blocked(Q * factor, K, V, **options), direct(Q * factor, K, V, **options), rtol=1e-11, atol=1e-12)
+    upstream = draw(N, H, L, d_v, seed=4)
+    for grad, want in zip(blocked.backward(upstream), direct.backward(upstream), strict=True):
+        assert_allclose(grad, want, rtol=1e-8, atol=1e-10 * factor if factor < 1e5 else 1e140)
+    assert_allclose(blocked.weights.sum(-1), direct.weights.sum(-1), rtol=1e-12)
+
+
+def test_scores_are_called_small_when_no_exponential_can_leave_the_range():
+    Q, K, _ = (array[0, 0].astype(np.float32) for array in QKV)
+    with np.errstate(invalid="ignore"):
+        assert [_are_small(Q * np.float32(factor), K, 1.0) for factor in (1, -1, 1e-4, 1e4)] == [True, True, True, False]
+        assert [_are_small(Q, K, scale) for scale in (-1e4, 0.0)] == [False, True]
+        assert not any(_are_small(Q, np.where(K == K.max(), bad, K), 0.0) for bad in (np.nan, np.inf, -np.inf, 1e30))
+    assert not _are_small(Q.astype(complex), K, 1.0)
+    for dtype in (np.float32, np.float64):                      # at the limit, in the worst row: no digit is lost
+        edge = np.sqrt(np.log(np.finfo(dtype).max) / 3) * (1 - 1e-6)
+        row, keys = np.array([[edge]], dtype), np.array([[edge], [-edge], [edge]], dtype)
+        assert _are_small(row, keys, 1.0)
+        for columns, wanted in ((keys, [[0.5, 0.5]]), (-keys, [[0, 1]])):
+            values = np.array([[1, 0], [0, 1], [0, 1]], dtype)
+            heads = na.BlockedAttention(scale=1.0)(row, columns, values)
+            assert_allclose(heads, wanted, rtol=1e-6, atol=1e-20)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize("place", ["Q", "K", "V"])
+@pytest.mark.parametrize("hidden", [True, False])
+def test_numbers_that_are_none_are_seen_or_hidden_as_in_the_direct_layer(bad, place, hidden):
+    arrays = {name: array.copy() for name, array in zip("QKV", QKV, strict=True)}
+    arrays[place][0, 0, 2, 1] = bad
+    mask = np.ones((L, S), bool)
+    mask[2 if place == "Q" else slice(None), slice(None) if place == "Q" else 2] = not hidden
+    blocked, direct = na.BlockedAttention(query_block=3, key_block=2), na.ScaledDotProductAttention()
+    heads = blocked(*arrays.values(), mask=mask)
+    assert_allclose(heads, direct(*arrays.values(), mask=mask), rtol=1e-12, atol=1e-14)
+    assert np.isfinite(heads).all() or not hidden
+    grads, wanted = blocked.backward(draw(*heads.shape)), direct.backward(draw(*heads.shape))
+    for grad, want in zip(grads, wanted, strict=True):
+        if hidden:
+            assert_allclose(grad, want, rtol=1e-9, atol=1e-12)
+            assert np.isfinite(grad).all()
+        else:                       # elsewhere the numbers stay right; what the bad one touches may be NaN in either
+            untouched = np.isfinite(want) & (np.abs(want) < 1e100)
+            assert_allclose(grad[1:][untouched[1:]], want[1:][untouched[1:]], rtol=1e-9, atol=1e-12)
+
+
+def test_float32_is_as_right_as_float32_can_be():
+    for factor in (1, 30, 1e4):
+        Q, K, V, dheads = (draw(1, 2, 70, 16, seed=seed).astype(np.float32) for seed in range(4))
+        exact = na.ScaledDotProductAttention()
+        expected = exact((Q * np.float32(factor)).astype(float), K.astype(float), V.astype(float))
+        attention = na.BlockedAttention(query_block=16, key_block=32)
+        heads = attention(Q * np.float32(factor), K, V)
+        assert heads.dtype == np.float32
+        assert_allclose(heads, expected, rtol=0, atol=2e-6 * max(1, factor))
+        assert_allclose(attention.weights.sum(-1), 1, rtol=1e-7 * max(100, factor))   # log_sum has 24 bits, too
+        for grad in attention.backward(dheads):
+            assert grad.dtype == np.float32
+
+
+def test_complex_scores_are_the_direct_layer_s():
+    Q, K, V = (array + 0.1j * draw(*array.shape, seed=9) for array in QKV)
+    both(na.BlockedAttention(query_block=3, key_block=2), na.ScaledDotProductAttention(), (Q, K, V))
+
+
+def test_two_threads_with_one_layer_get_their_own_answers(monkeypatch):
+    monkeypatch.setattr(row_blocks, "BLOCK", 0)
+    attention = na.BlockedAttention(query_block=16, key_block=16)
+    inputs = [[draw(1, 2, 96, 8, seed=3 * i + j) for j in range(3)] for i in range(2)]
+    expected = [na.ScaledDotProductAttention()(*QKV) for QKV in inputs]
+    worst = [0.0, 0.0]
+
+    def work(i):
+        for _ in range(40):
+            worst[i] = max(worst[i], np.abs(attention(*inputs[i]) - expected[i]).max())
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(worst) < 1e-14
+
+
+def test_an_error_in_one_head_leaves_the_layer_as_it_was(monkeypatch):
+    attention = na.BlockedAttention()
+    attention(*QKV)
+    before = attention.cache
+
+    def fails(*_):
+        raise MemoryError
+    monkeypatch.setattr(ScoreBlocks, "mix", fails)
+    with pytest.raises(MemoryError):
+        attention(*QKV)
+    assert attention.cache is before
 
 
 @pytest.mark.parametrize("name", BIAS)
@@ -68,12 +173,20 @@ def test_inside_multi_head_attention():
     assert [step.name for step in na.trace(blocked)][4:7] == ["running", "log_sum", "heads"]
 
 
-def test_the_running_table_ends_at_the_row_s_log_sum():
+@pytest.mark.parametrize("factor", [1, 1e3])
+def test_the_running_table_ends_at_the_row_s_log_sum(factor):
+    Q, K, V = QKV
     attention = na.BlockedAttention(query_block=3, key_block=2)
-    attention(*QKV)
-    highest, total = attention.cache["running"].T
-    assert (np.diff(highest) >= 0).all()
-    assert_allclose(highest[-1] + np.log(total[-1]), attention.cache["log_sum"][0, 0, -1, 0])
+    attention(Q * factor, K, V)
+    shift, total = attention.cache["running"].T
+    scores = (Q[0, 0, -1] * factor) @ K[0, 0].T / np.sqrt(d_k)
+    if factor == 1:
+        assert (shift == 0).all()
+    else:
+        assert_allclose(shift, [scores[:2].max(), scores[:4].max(), scores.max()])
+    with np.errstate(under="ignore"):
+        assert_allclose(total, [np.exp(scores[:end] - at).sum() for end, at in zip((2, 4, 5), shift, strict=True)])
+    assert_allclose(shift[-1] + np.log(total[-1]), attention.cache["log_sum"][0, 0, -1, 0])
 
 
 def test_dropout_meets_the_same_holes_in_backward_whatever_the_threads(monkeypatch):

@@ -19,7 +19,7 @@ from ...masks import causal_mask
 from .dropout import Dropout
 from .repeat_heads import group_size
 from .scaled_dot_product import ScaledDotProductAttention
-from .score_blocks import ScoreBlocks
+from .score_blocks import ScoreBlocks, beside
 
 
 class BlockedAttention(Layer):
@@ -44,10 +44,119 @@ class BlockedAttention(Layer):
     Source: Milakov & Gimelshein 2018 (online softmax), algorithm 3; Dao et al. 2022 (FlashAttention), algorithms 1, 4.
     """
 
+    def __init__(self, *, query_block=256, key_block=512, causal=False, offset=None, scale=None, dropout=0.0, rng=None):
+        super().__init__()
+        self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
+        self.causal, self.offset, self.scale = causal, offset, scale
+        self.p, self.rng = Dropout(dropout).p, np.random.default_rng(rng)
+
+    def forward(self, Q, K, V, *, mask=None, bias=None):
+        given, dtype = self._take(Q, K, V, mask, bias)
+        heads = np.zeros((*Q.shape[:-1], V.shape[-1]), dtype)
+        log_sum = np.full((*Q.shape[:-1], 1), np.inf, dtype)            # stays so where nothing is seen
+        running = np.zeros((-(-K.shape[-2] // self.key_block), 2), dtype)
+
+        def one_head(place):
+            head = ScoreBlocks(self, given, place, dtype)
+            for rows in head.query_blocks():
+                # A 1 stands beside every value, so that the last column of `mixed` is the sum of the shares.
+                mixed = np.zeros((rows.stop - rows.start, V.shape[-1] + 1), dtype)
+                highest = np.full((len(mixed), 1), 0 if head.scores_are_small else -np.inf, heads.real.dtype)
+                for columns, scores, seen in head.blocks(rows):
+                    if not head.scores_are_small:                       # if they are, 0 does as well as the highest
+                        before, highest = highest, np.maximum(highest, scores.real.max(axis=-1, keepdims=True))
+                        shift = np.where(highest == -np.inf, 0, highest)
+                        scores -= shift
+                        mixed *= np.exp(before - shift)                 # what was gathered before, on the new scale
+                    shares = np.exp(scores, out=scores)
+                    mixed += head.mix(shares, rows, columns, seen)
+                    if not any(place):
+                        running[columns.start // self.key_block:] = highest[-1, 0], mixed[-1, -1]
+                total, some = mixed[:, -1:], mixed[:, -1:] != 0
+                np.divide(mixed[:, :-1], total, out=heads[place][rows], where=some)
+                np.add(highest, np.log(total), out=log_sum[place][rows], where=some)
+
+        at_once(one_head, [(place,) for place in np.ndindex(*Q.shape[:-2])], math.prod(Q.shape[:-1]) * K.shape[-2])
+        self.keep(**given, running=running, log_sum=log_sum, heads=heads)
+        return heads
+
+    def backward(self, dheads):
+        given, heads, log_sum = self.cache, self.cache["heads"], self.cache["log_sum"]
+        Q, K, V, bias = map(given.get, ("Q", "K", "V", "bias"))
+        dQ, dK, dV = (np.zeros(array.shape, np.result_type(array, dheads)) for array in (Q, K, V))
+        dbias = None if bias is None else np.zeros(bias.shape, np.result_type(bias, dheads))
+
+        def some_heads(places):
+            for place in places:
+                head = ScoreBlocks(self, given, place, np.result_type(heads, dheads))
+                for rows in head.query_blocks():
+                    dhead, queries = dheads[place][rows], head.queries(rows)
+                    row_term = (dhead * heads[place][rows]).sum(axis=-1, keepdims=True)     # Σ weights ∘ dweights
+                    dhead_less = beside(dhead, -row_term)
+                    for columns, scores, seen in head.blocks(rows, less=log_sum[place][rows]):
+                        weights = np.exp(scores, out=scores)                                # scores − log_sum
+                        dV[head.shared][columns] += head.drop(weights, rows, columns).T @ dhead
+                        dscores = np.matmul(dhead_less, head.values(columns).T, out=head.table("dscores", rows, columns))
+                        if head.seed is not None:                       # the holes are in dweights, not in the row term
+                            dscores = head.drop(dscores + row_term, rows, columns) - row_term
+                        dscores *= weights                              # weights ∘ (dweights − row_term)
+                        if seen is not None:
+                            np.copyto(dscores, 0, where=~seen)          # not even NaN crosses a hidden cell
+                        if dbias is not None:
+                            head.add_up(dbias, dscores, rows, columns)
+                        dQ[place][rows] += gather(dscores, head.K[columns], seen) * head.scale
+                        dK[head.shared][columns] += gather(dscores.T, queries, seen)
+
+        at_once(some_heads, self._jobs(Q, K, in_order=bias is not None), math.prod(Q.shape[:-1]) * K.shape[-2])
+        grads = {"heads": dheads, "V": dV, "Q": dQ, "K": dK, "bias": dbias}
+        self.grads = {name: gradient for name, gradient in grads.items() if gradient is not None}
+        return dQ, dK, dV
+
+    @property
+    def weights(self):
+        """The weights of the last forward, (N, H, L, S), before any dropout: computed now, in the memory they take."""
+        if not self.cache:
+            raise RuntimeError("there are no weights before a forward pass: call attention(Q, K, V) first")
+        given = self.cache
+        Q, K, log_sum = (given[name] for name in ("Q", "K", "log_sum"))
+        weights = np.zeros((*Q.shape[:-1], K.shape[-2]), log_sum.dtype)
+        with np.errstate(all="ignore"):
+            for place in np.ndindex(*Q.shape[:-2]):
+                head = ScoreBlocks(self, given, place, weights.dtype)
+                for rows in head.query_blocks():
+                    for columns, scores, _ in head.blocks(rows, less=log_sum[place][rows]):
+                        np.exp(scores, out=weights[place][rows, columns])
+        weights.flags.writeable = False
+        return weights
+
+    scale_for = ScaledDotProductAttention.scale_for
+
+    def _take(self, Q, K, V, mask, bias):
+        """What a pass is about, checked, and the dtype of what it gives."""
+        check_QKV(Q, K, V)
+        L, S = Q.shape[-2], K.shape[-2]
+        if self.causal and self.offset is None and L != S:
+            causal_mask(L, S)                                   # the error says what the offset means
+        mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
+        seed = int(self.rng.integers(2 ** 62)) if self.p and self.training else None
+        given = {"Q": Q, "K": K, "V": V, "mask": mask, "bias": bias, "seed": seed}
+        return given, np.result_type(Q, K, V, Q if bias is None else bias)
+
+    def _jobs(self, Q, K, in_order):
+        """The heads in groups: those that add to the same gradient run one after the other (to a bias, all may)."""
+        group = group_size(Q, K)                                # heads that share a key/value head
+        jobs = [[(*place[:-1], place[-1] * group + i) if place else place for i in range(group)]
+                for place in np.ndindex(*K.shape[:-2])]
+        if in_order:
+            jobs = [[place for places in jobs for place in places]]
+        return [(places,) for places in jobs]
+
     FORWARD = (
-        ("running", "highest, Σ exp(scores − highest) after each block", "blocks 2",
-         "What is kept of one row while it passes by in blocks (the last query of the first head).",
-         "一行分块经过时保留的两个数（第一个头的最后一个查询）。"),
+        ("running", "shift, Σ exp(scores − shift) after each block", "blocks 2",
+         "What is kept of one row while it passes by in blocks (the last query of the first head). The shift is the "
+         "highest score so far, or 0 where no score can be large.",
+         "一行分块经过时保留的两个数（第一个头的最后一个查询）。减去的是到目前为止最大的分数；"
+         "分数不可能很大时，减 0 就行。"),
         ("log_sum", "log Σ_S exp(scores)", "N H L 1",
          "All that the way back needs of a row.", "反向时，一行只需要这一个数。"),
         ("heads", "Σ over blocks of exp(scores − log_sum) V", "N H L d_v",
@@ -63,90 +172,3 @@ class BlockedAttention(Layer):
         ("dK", "Σ over blocks of dscoresᵀ Q / √d_k", "N H S d_k",
          "Each block of keys gathers from all blocks of queries.", "每一块键收集所有查询块的梯度。"),
     )
-
-    def __init__(self, *, query_block=512, key_block=512, causal=False, offset=None, scale=None, dropout=0.0, rng=None):
-        super().__init__()
-        self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
-        self.causal, self.offset, self.scale = causal, offset, scale
-        self.p, self.rng = Dropout(dropout).p, np.random.default_rng(rng)
-
-    scale_for = ScaledDotProductAttention.scale_for
-
-    @property
-    def weights(self):
-        """The weights of the last forward, (N, H, L, S), before any dropout: computed now, in the memory they take."""
-        if not self.cache:
-            raise RuntimeError("there are no weights before a forward pass: call attention(Q, K, V) first")
-        Q, K, log_sum = (self.cache[name] for name in ("Q", "K", "log_sum"))
-        weights = np.zeros((*Q.shape[:-1], K.shape[-2]), log_sum.dtype)
-        with np.errstate(all="ignore"):
-            for place in np.ndindex(*Q.shape[:-2]):
-                for rows, columns, scores, _ in ScoreBlocks(self, place, weights.dtype).blocks():
-                    weights[place][rows, columns] = np.exp(scores - log_sum[place][rows])
-        weights.flags.writeable = False
-        return weights
-
-    def forward(self, Q, K, V, *, mask=None, bias=None):
-        check_QKV(Q, K, V)
-        L, S = Q.shape[-2], K.shape[-2]
-        if self.causal and self.offset is None and L != S:
-            causal_mask(L, S)                                   # the error says what the offset means
-        mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
-        dtype = np.result_type(Q, K, V, *([] if bias is None else [bias]))
-        seed = int(self.rng.integers(2 ** 62)) if self.p and self.training else None
-        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, seed=seed, running=np.zeros((-(-S // self.key_block), 2), dtype),
-                  log_sum=np.full((*Q.shape[:-1], 1), np.inf, dtype),        # stays so where nothing is seen
-                  heads=np.zeros((*Q.shape[:-1], V.shape[-1]), dtype))
-        at_once(self._forward_head, [(place,) for place in np.ndindex(*Q.shape[:-2])], math.prod(Q.shape[:-1]) * S)
-        return self.cache["heads"]
-
-    def _forward_head(self, place):
-        log_sum, heads = self.cache["log_sum"][place], self.cache["heads"][place]
-        head = ScoreBlocks(self, place, heads.dtype)
-        highest, total = np.full(log_sum.shape, -np.inf, log_sum.real.dtype), np.zeros_like(log_sum)
-        for rows, columns, scores, seen in head.blocks():
-            before = highest[rows].copy()
-            highest[rows] = now = np.maximum(before, scores.real.max(axis=-1, keepdims=True))
-            shift = np.where(now == -np.inf, 0, now)
-            shares = np.exp(np.subtract(scores, shift, out=scores), out=scores)
-            shrink = np.exp(before - shift)                     # what was gathered before, on the new scale
-            total[rows] = total[rows] * shrink + shares.sum(axis=-1, keepdims=True)
-            heads[rows] = heads[rows] * shrink + gather(head.drop(shares, rows, columns), head.V[columns], seen)
-            if not any(place):
-                self.cache["running"][columns.start // self.key_block] = now[-1, 0], total[rows][-1, 0]
-        some = total[..., 0] != 0
-        heads[some] /= total[some]
-        log_sum[some] = highest[some] + np.log(total[some])
-
-    def backward(self, dheads):
-        Q, K, V, bias = map(self.cache.get, ("Q", "K", "V", "bias"))
-        dQ, dK, dV = (np.zeros(array.shape, np.result_type(array, dheads)) for array in (Q, K, V))
-        self.grads = {"heads": dheads, "V": dV, "Q": dQ, "K": dK}
-        if bias is not None:
-            self.grads["bias"] = np.zeros(bias.shape, np.result_type(bias, dheads))
-        group = group_size(Q, K)                                # heads that share a key/value head add up in order
-        jobs = [[(*place[:-1], place[-1] * group + i) if place else place for i in range(group)]
-                for place in np.ndindex(*K.shape[:-2])]
-        if bias is not None:                                    # all heads add to its gradient: one after the other
-            jobs = [[place for places in jobs for place in places]]
-        at_once(self._backward_heads, [(places,) for places in jobs], math.prod(Q.shape[:-1]) * K.shape[-2])
-        return dQ, dK, dV
-
-    def _backward_heads(self, places):
-        for place in places:
-            head = ScoreBlocks(self, place, np.result_type(self.cache["heads"], self.grads["heads"]))
-            dQ, dK, dV = self.grads["Q"][place], self.grads["K"][head.shared], self.grads["V"][head.shared]
-            dheads, log_sum = self.grads["heads"][place], self.cache["log_sum"][place]
-            row_term = (dheads * self.cache["heads"][place]).sum(axis=-1, keepdims=True)
-            for rows, columns, scores, seen in head.blocks():
-                weights = np.exp(np.subtract(scores, log_sum[rows], out=scores), out=scores)
-                dV[columns] += head.drop(weights, rows, columns).T @ dheads[rows]
-                dweights = np.matmul(dheads[rows], head.V[columns].T, out=head.table("dweights", rows, columns))
-                dweights = head.drop(dweights, rows, columns)
-                if seen is not None:
-                    dweights[~seen] = 0
-                dscores = np.multiply(np.subtract(dweights, row_term[rows], out=dweights), weights, out=dweights)
-                if "bias" in self.grads:
-                    head.add_up(self.grads["bias"], dscores, rows, columns)
-                dQ[rows] += gather(dscores, head.K[columns], seen) * head.scale
-                dK[columns] += gather(dscores.T, head.Q[rows], seen) * head.scale
