@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import numpy_attention as na
 from numpy_attention.engine import row_blocks
-from numpy_attention.layers.variants.score_blocks import ScoreBlocks, _are_small
+from numpy_attention.layers.variants.score_blocks import ScoreBlocks, are_small
 
 from ..standard import MASK, QKV, D, H, L, N, S, d_k, d_v, draw
 
@@ -53,14 +53,14 @@ def test_scores_of_any_size_agree_with_the_direct_layer(query_block, key_block, 
 def test_scores_are_called_small_when_no_exponential_can_leave_the_range():
     Q, K, _ = (array[0, 0].astype(np.float32) for array in QKV)
     with np.errstate(invalid="ignore"):
-        assert [_are_small(Q * np.float32(factor), K, 1.0) for factor in (1, -1, 1e-4, 1e4)] == [True, True, True, False]
-        assert [_are_small(Q, K, scale) for scale in (-1e4, 0.0)] == [False, True]
-        assert not any(_are_small(Q, np.where(K == K.max(), bad, K), 0.0) for bad in (np.nan, np.inf, -np.inf, 1e30))
-    assert not _are_small(Q.astype(complex), K, 1.0)
+        assert [are_small(Q * np.float32(f), K, 1.0) for f in (1, -1, 1e-4, 1e4)] == [True, True, True, False]
+        assert [are_small(Q, K, scale) for scale in (-1e4, 0.0)] == [False, True]
+        assert not any(are_small(Q, np.where(K.max() == K, bad, K), 0.0) for bad in (np.nan, np.inf, -np.inf, 1e30))
+    assert not are_small(Q.astype(complex), K, 1.0)
     for dtype in (np.float32, np.float64):                      # at the limit, in the worst row: no digit is lost
         edge = np.sqrt(np.log(np.finfo(dtype).max) / 3) * (1 - 1e-6)
         row, keys = np.array([[edge]], dtype), np.array([[edge], [-edge], [edge]], dtype)
-        assert _are_small(row, keys, 1.0)
+        assert are_small(row, keys, 1.0)
         for columns, wanted in ((keys, [[0.5, 0.5]]), (-keys, [[0, 1]])):
             values = np.array([[1, 0], [0, 1], [0, 1]], dtype)
             heads = na.BlockedAttention(scale=1.0)(row, columns, values)

@@ -96,10 +96,11 @@ class BlockedAttention(Layer):
                     for columns, scores, seen in head.blocks(rows, less=log_sum[place][rows]):
                         weights = np.exp(scores, out=scores)                                # scores − log_sum
                         dV[head.shared][columns] += head.drop(weights, rows, columns).T @ dhead
-                        dscores = np.matmul(dhead_less, head.values(columns).T, out=head.table("dscores", rows, columns))
+                        dscores = head.table("dscores", rows, columns)
+                        np.matmul(dhead_less, head.values(columns).T, out=dscores)          # dweights − row_term
                         if head.seed is not None:                       # the holes are in dweights, not in the row term
                             dscores = head.drop(dscores + row_term, rows, columns) - row_term
-                        dscores *= weights                              # weights ∘ (dweights − row_term)
+                        dscores *= weights
                         if seen is not None:
                             np.copyto(dscores, 0, where=~seen)          # not even NaN crosses a hidden cell
                         if dbias is not None:
