@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from ..engine.layer import Layer
+from ..engine.normal import bell, share_below
 
 
 class ReLU(Layer):
@@ -71,7 +72,7 @@ class GELU(Layer):
 
     def forward(self, x):
         if self.approximate == "none":
-            share = normal_share(x)
+            share = share_below(x)
         else:       # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh u is nearly -1
             share = sigmoid(TANH_RATE * (x + 0.044715 * x * x * x))
         out = x * share
@@ -81,7 +82,7 @@ class GELU(Layer):
     def backward(self, dout):
         x, share = self.cache["x"], self.cache["share"]
         if self.approximate == "none":
-            slope = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+            slope = bell(x)
         else:
             fade = share * (1 - share)      # the slope of σ; where it is 0, not even 0 · ∞ is computed
             slope = np.where(fade == 0, 0, fade * TANH_RATE * (1 + 3 * 0.044715 * x * x))
@@ -139,17 +140,3 @@ def sigmoid(x):
     """1 / (1 + e⁻ˣ), where the exponential is always of something negative and cannot overflow."""
     small = np.exp(np.where(x.real < 0, x, -x))
     return np.where(x.real < 0, small, 1) / (1 + small)
-
-
-def normal_share(x):
-    """Φ(x) = erfc(−x / √2) / 2, number by number with Python's math.erfc, right to the last digits in the tails too.
-
-    math.erfc takes real numbers only. A complex x is one with a tiny imaginary part, by which a complex-step check
-    asks for the slope; for it Φ(x + ih) = Φ(x) + ih φ(x), which leaves out terms of the size h² and no others.
-    """
-    real = x.real
-    share = np.array([math.erfc(-v / math.sqrt(2)) for v in real.ravel().tolist()]) / 2
-    share = share.reshape(real.shape).astype(real.dtype)
-    if x.dtype.kind == "c":
-        share = share + 1j * x.imag * np.exp(-real * real / 2) / math.sqrt(2 * math.pi)
-    return share

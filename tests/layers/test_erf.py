@@ -1,32 +1,81 @@
-"""The function that NumPy lacks: held against its power series with 60 digits, and asked for its slope."""
+"""The function that NumPy lacks: held against its power series with hundreds of digits, and asked for its slope."""
+import math
 from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.layers.activations import normal_share, sigmoid
+from numpy_attention.engine.normal import PIECE, bell, share_below
+from numpy_attention.layers.activations import sigmoid
 
 SMOOTH = {"gelu": na.GELU, "tanh": lambda: na.GELU(approximate="tanh"), "silu": na.SiLU}
+TINY = Decimal("1e-15")
+FAR = np.random.default_rng(0).uniform(-37.4, 8, 60).tolist()
+NEAR = np.random.default_rng(1).standard_normal(60).tolist()
 
 
-def exact_share(x):
-    """Φ(x) by the power series of erf, with 60 digits."""
-    getcontext().prec = 60
-    term = total = Decimal(x)
+def exact(x):
+    """Φ(x) and φ(x) to 50 digits; erf's power series loses x² / 2 · log₁₀ e digits, and 1 + erf as many again."""
+    getcontext().prec = 60 + int(0.9 * x * x)
+    x = Decimal(x)
+    term = total = x
     n = 0
-    while abs(term) > Decimal(10) ** -55:
+    while abs(term) > Decimal(10) ** -(55 + int(x * x / 2)):
         n += 1
-        term *= -Decimal(x) * Decimal(x) / (2 * n)
+        term *= -x * x / (2 * n)
         total += term / (2 * n + 1)
-    pi = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
-    return float((1 + 2 * total / (2 * pi).sqrt()) / 2)
+    pi = pi_now()
+    return (1 + 2 * total / (2 * pi).sqrt()) / 2, (-x * x / 2).exp() / (2 * pi).sqrt()
 
 
-@pytest.mark.parametrize("x", [-8.0, -5.5, -3.25, -1.0, -0.001, 0.0, 0.5, 1.75, 4.0, 7.5])
-def test_all_digits_in_the_tail_too(x):
-    # x / √2 is rounded, which far out moves the result by x² times as much.
-    assert normal_share(np.array([x]))[0] == pytest.approx(exact_share(x), rel=(2 + x * x) * 2.3e-16, abs=0)
+def pi_now():
+    """π in the present precision: Machin's formula."""
+    def arctan_of_one_over(n):
+        total, power, k = Decimal(0), Decimal(1) / n, 0
+        while power > Decimal(10) ** -getcontext().prec:
+            total += (-1) ** k * power / (2 * k + 1)
+            power /= n * n
+            k += 1
+        return total
+    return 4 * (4 * arctan_of_one_over(5) - arctan_of_one_over(239))
+
+
+def off(got, wanted):
+    """How far a number is off, as a part of the right one."""
+    return float(abs(Decimal(float(got)) / wanted - 1))
+
+
+@pytest.mark.parametrize("x", [-37.5, -30.015625, -20.0078125, -8.0, -3.25, -1.0, -1e-3, -1e-300, 0.0, 0.5, 4.0, 37.8,
+                               *FAR, *NEAR])
+def test_every_number_is_right_to_1e_15_of_itself(x):
+    share, curve = exact(x)
+    with np.errstate(under="ignore"):
+        assert off(share_below(np.array([x]))[0], share) < 1e-15
+        assert off(bell(np.array([x]))[0], curve) < (1e-15 if abs(x) < 37.5 else 1e-4)      # 37.8: denormal
+    gelu = na.GELU()
+    out = gelu([x])[0]
+    assert abs(Decimal(float(out)) - Decimal(x) * share) <= TINY * abs(Decimal(x) * share)
+    slope = share + Decimal(x) * curve              # passes through 0 at -0.75, where only the terms' own digits count
+    assert abs(Decimal(float(gelu.backward([1.0])[0])) - slope) <= TINY * max(share, abs(Decimal(x) * curve))
+
+
+@pytest.mark.parametrize("x", [-1.25, -0.3, 0.2, 0.9, 2.5, *NEAR[:20]])
+def test_python_s_own_erfc_agrees(x):
+    assert share_below(np.array(x)) == pytest.approx(math.erfc(-x / math.sqrt(2)) / 2, rel=(2 + x * x) * 2.3e-16, abs=0)
+
+
+def test_float32_and_what_is_none():
+    x = np.concatenate([np.array(NEAR), np.linspace(-12.9, 6, 80)]).astype(np.float32)
+    got = share_below(x)
+    assert got.dtype == bell(x).dtype == np.float32
+    assert max(off(g, exact(float(v))[0]) for g, v in zip(got, x, strict=True)) < 4e-7
+    with np.errstate(under="ignore"):
+        assert share_below(np.array([-np.inf, np.inf, -50, 50, -0.0])).tolist() == [0, 1, 0, 1, 0.5]
+    assert np.isnan(share_below(np.array([np.nan]))).all()
+    x = np.arange(-37, 8, 45 / (2 * PIECE + 3))             # more than two pieces: the same as number by number
+    assert share_below(x)[[0, PIECE - 1, PIECE, 2 * PIECE, -1]].tolist() == [
+        share_below(x[i:i + 1])[0] for i in (0, PIECE - 1, PIECE, 2 * PIECE, len(x) - 1)]
 
 
 @pytest.mark.parametrize("make", SMOOTH.values(), ids=SMOOTH)
@@ -55,5 +104,5 @@ def test_slopes_stay_finite_however_far_out(make):
 
 def test_two_shares_make_a_whole():
     x = np.linspace(-30, 30, 61)
-    np.testing.assert_allclose(normal_share(x) + normal_share(-x), 1, rtol=1e-15)
+    np.testing.assert_allclose(share_below(x) + share_below(-x), 1, rtol=1e-15)
     np.testing.assert_allclose(sigmoid(x) + sigmoid(-x), 1, rtol=1e-15)
