@@ -116,11 +116,13 @@ class CrossEntropyLoss(Layer):
         """(..., C), what each share should be times what it counts; and (...), what each target counts."""
         C, dtype = logits.shape[-1], logits.real.dtype
         class_weights = np.ones(C) if self.class_weights is None else self.class_weights
+        elsewhere = self.label_smoothing / C
         place = np.where(counts, target, 0)
         onehot = np.arange(C) == place[..., None]                                   # (..., C)
-        spread = (1 - self.label_smoothing) * onehot + self.label_smoothing / C
-        wanted = np.where(counts[..., None], class_weights * spread, 0)
-        return wanted.astype(dtype), np.where(counts, class_weights[place], 0).astype(dtype)
+        wanted = np.where(onehot, (class_weights * (1 - self.label_smoothing + elsewhere)).astype(dtype),
+                          (class_weights * elsewhere).astype(dtype))
+        wanted[~counts] = 0
+        return wanted, np.where(counts, class_weights[place], 0).astype(dtype)
 
     def _checked(self, target, logits):
         target = np.array(target)

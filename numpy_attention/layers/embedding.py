@@ -57,9 +57,13 @@ class Embedding(Layer):
         return out
 
     def backward(self, dout):
-        ids = self.cache["ids"]
+        ids = self.cache["ids"].ravel()
         dW = np.zeros(self.params["W"].shape, dout.dtype)
-        np.add.at(dW, ids, dout)                    # unlike dW[ids] += dout, this adds repeated ids up
+        if ids.size:
+            order = np.argsort(ids, kind="stable")  # in this order the places of an id follow one another
+            ids, rows = ids[order], dout.reshape(-1, dout.shape[-1])[order]
+            first = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))       # where each id begins
+            dW[ids[first]] = np.add.reduceat(rows, first, axis=0)
         if self.padding_idx is not None:
             dW[self.padding_idx] = 0
         self.grads = {"out": dout, "W": dW}

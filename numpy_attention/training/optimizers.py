@@ -11,20 +11,28 @@ decay done apart: a pull towards 0 that Adam's division does not touch.
     optimizer.step()                    # update, in place
 """
 import math
+from collections import Counter
 
 import numpy as np
+
+SMALL = 1 << 15         # numbers: a larger array is updated by itself
 
 
 class Optimizer:
     """What all optimizers share: the layer, the step count, and one state array per slot and parameter.
 
-    A subclass names its slots and writes `update(p, g, lr, **slots)`, which changes p and the slots in place.
+    A subclass names its slots and writes `update(p, g, lr, **slots)`, which changes p and the slots in place. If it
+    says `elementwise = True`, update treats every number by itself, and small arrays are handed to it as one vector.
 
     step() changes nothing and says why if a gradient is missing, has the wrong shape, or is not finite.
     state_dict() gives {"step": ..., "slot.parameter": array} for a checkpoint, load_state_dict() takes it back.
     """
 
     slots = ()
+    elementwise = False
+
+    def __init_subclass__(cls):
+        cls.elementwise = vars(cls).get("elementwise", cls.elementwise and "update" not in vars(cls))
 
     def __init__(self, layer, lr, weight_decay=0.0):
         if not callable(lr):
@@ -35,13 +43,39 @@ class Optimizer:
 
     def step(self):
         """Move every parameter of the layer by one step, in place."""
-        params, grads = self.layer.named_params(), self.layer.named_grads()
+        params, grads = {}, {}
+        for name, owner, own_name in learned(self.layer):
+            params[name], grads[name] = owner.params[own_name], owner.grads.get(own_name)
+        tables = {"p": params, "g": grads, **self.state}
         for name, p in params.items():
-            check_gradient(name, p, grads.get(name))
+            check_gradient(name, p, grads[name])
+        vectors = [(names, {key: _as_one(table, names) for key, table in tables.items()})
+                   for names in self._groups(params, grads)]
+        for names, vector in vectors:
+            check_finite(names, vector["g"], grads)
         self.steps += 1
         lr = self.lr(self.steps) if callable(self.lr) else self.lr
+        for names, vector in vectors:
+            g = vector.pop("g")
+            self.update(vector["p"], g, lr, **{slot: vector[slot] for slot in self.slots})
+            if len(names) > 1:
+                for key, changed in vector.items():
+                    _take_apart(changed, tables[key], names)
+
+    def _groups(self, params, grads):
+        """Names whose arrays are updated together: small ones of one dtype, as a NumPy call costs more than they do.
+
+        An array that stands twice among the parameters, or shares another's memory, is updated twice, one after the
+        other; so it stays alone.
+        """
+        together, groups = {}, []
+        often = Counter(map(id, params.values()))
         for name, p in params.items():
-            self.update(p, grads[name], lr, **{slot: self.state[slot][name] for slot in self.slots})
+            if self.elementwise and p.size <= SMALL and p.flags.owndata and often[id(p)] == 1:
+                together.setdefault((p.dtype, grads[name].dtype), []).append(name)
+            else:
+                groups.append([name])
+        return [*groups, *together.values()]
 
     def state_dict(self):
         """A copy of everything that the next step depends on, parameters and settings aside."""
@@ -89,6 +123,8 @@ class SGD(Optimizer):
     Source: Polyak 1964; Sutskever et al. 2013 for Nesterov's; in PyTorch's form, where the first velocity is g itself.
     """
 
+    elementwise = True
+
     def __init__(self, layer, lr, *, momentum=0.0, dampening=0.0, nesterov=False, weight_decay=0.0):
         self.momentum, self.dampening = in_range("momentum", momentum), in_range("dampening", dampening)
         if nesterov and (momentum == 0 or dampening != 0):
@@ -128,6 +164,8 @@ class Adam(Optimizer):
     Source: Kingma and Ba 2015, algorithm 1; amsgrad: Reddi et al. 2018, in PyTorch's form.
     """
 
+    elementwise = True
+
     def __init__(self, layer, lr=1e-3, *, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False):
         self.betas = tuple(in_range(f"betas[{i}]", beta, below=1) for i, beta in enumerate(betas))
         self.eps = in_range("eps", eps)
@@ -163,6 +201,8 @@ class AdamW(Adam):
     Source: Loshchilov and Hutter 2019, algorithm 2.
     """
 
+    elementwise = True
+
     def __init__(self, layer, lr=1e-3, *, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, amsgrad=False):
         super().__init__(layer, lr, betas=betas, eps=eps, amsgrad=amsgrad)
         self.decay = in_range("weight_decay", weight_decay)     # Adam's own, in the gradient, stays 0
@@ -172,13 +212,40 @@ class AdamW(Adam):
         super().update(p, g, lr, m, v, v_max)
 
 
+def learned(layer, path=""):
+    """(name, layer, name within it) of each learned array of `layer` and of the layers that it is made of."""
+    for name in layer.params:
+        yield path + name, layer, name
+    for name, inner in layer.sublayers().items():
+        yield from learned(inner, f"{path}{name}.")
+
+
+def _as_one(table, names):
+    """The arrays of these names as one vector; a single array stays as it is."""
+    return table[names[0]] if len(names) == 1 else np.concatenate([table[name].ravel() for name in names])
+
+
+def _take_apart(vector, table, names):
+    """Write a vector's numbers back to the arrays of these names."""
+    start = 0
+    for name in names:
+        array = table[name]
+        array[...] = vector[start:start + array.size].reshape(array.shape)
+        start += array.size
+
+
 def check_gradient(name, p, g):
-    """The gradient of the parameter `name` is there, fits and is finite, or an error says what is wrong."""
+    """The gradient of the parameter `name` is there and fits, or an error says what is wrong."""
     if g is None:
         raise RuntimeError(f"{name} has no gradient yet: run forward and backward before the step")
     if g.shape != p.shape:
         raise ValueError(f"the gradient of {name} must have its shape, {p.shape}; got {g.shape}")
-    if not np.isfinite(g).all():
+
+
+def check_finite(names, vector, grads):
+    """The gradients of these names, together in the vector, are finite, or an error names the first that is not."""
+    if not np.isfinite(vector).all():
+        name = next(name for name in names if not np.isfinite(grads[name]).all())
         raise FloatingPointError(f"the gradient of {name} holds NaN or infinity: nothing was changed. A smaller lr or "
                                  "na.clip_grad_norm may help")
 
@@ -212,26 +279,33 @@ def clip_grad_norm(layer, max_norm):
     """
     if isinstance(max_norm, (bool, str)) or not np.isscalar(max_norm) or not max_norm >= 0:
         raise ValueError(f"max_norm must be a number that is not negative; got {max_norm!r}")
-    grads = layer.named_grads()
-    if missing := sorted(set(layer.named_params()) - set(grads)):
+    owned = list(learned(layer))
+    grads = {name: owner.grads[own_name] for name, owner, own_name in owned if own_name in owner.grads}
+    if missing := sorted({name for name, _, _ in owned} - set(grads)):
         raise RuntimeError(f"{missing[0]} has no gradient yet: run forward and backward before clipping")
+    with np.errstate(all="ignore"):
+        norm = math.sqrt(sum(_squares(g) for g in grads.values()))
+    if not MIN_NORM < norm < math.inf:
+        norm = _careful_norm(grads)
+    scale = min(1.0, max_norm / (norm + 1e-6))
+    if scale < 1:
+        for _, owner, own_name in owned:
+            owner.grads[own_name] = owner.grads[own_name] * scale
+    return norm
+
+
+MIN_NORM = 1e-140       # below, a square may have lost digits
+
+
+def _squares(g, divisor=1.0):
+    return float(np.square(g if divisor == 1 else g / divisor, dtype=np.float64).sum())
+
+
+def _careful_norm(grads):
+    """The same where a square is no number: everything is divided by the largest first."""
     largest = 0.0
     for name, g in grads.items():
         if not np.isfinite(g).all():
             raise FloatingPointError(f"the gradient of {name} holds NaN or infinity: nothing was clipped")
         largest = max(largest, float(np.abs(g).max(initial=0)))
-    if largest == 0:
-        return 0.0
-    # Divided by the largest first, so that no square overflows.
-    norm = largest * math.sqrt(sum(float(np.square(g / largest, dtype=np.float64).sum()) for g in grads.values()))
-    scale = min(1.0, max_norm / (norm + 1e-6))
-    for owner in _with_sublayers(layer):
-        for name in owner.params:
-            owner.grads[name] = owner.grads[name] * scale
-    return norm
-
-
-def _with_sublayers(layer):
-    yield layer
-    for inner in layer.sublayers().values():
-        yield from _with_sublayers(inner)
+    return largest * math.sqrt(sum(_squares(g, largest) for g in grads.values())) if largest else 0.0

@@ -21,7 +21,7 @@ class ScoreBlocks:
         self.mask = None if mask is None else np.broadcast_to(mask, shape)[place]
         self.bias = None if bias is None else np.broadcast_to(fit("bias", bias, shape), shape)[place]
         self.scale = layer.scale_for(Q)
-        self.scoresare_small = bias is None and are_small(self.Q, self.K, self.scale)
+        self.scores_are_small = bias is None and are_small(self.Q, self.K, self.scale)
 
     def query_blocks(self):
         """The rows of each block."""
@@ -41,7 +41,7 @@ class ScoreBlocks:
         less: (rows, 1), subtracted from the scores. If they are small, this is done within their product, [Q | −less]
         [K | 1]ᵀ = Q Kᵀ − less; large ones must be, to the last digit, those that less was made from.
         """
-        queries, folded = self.queries(rows), less is not None and self.scoresare_small
+        queries, folded = self.queries(rows), less is not None and self.scores_are_small
         if folded:
             queries = beside(queries, -less)
         for columns in self._key_blocks(rows):
