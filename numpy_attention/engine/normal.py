@@ -37,17 +37,17 @@ def bell(x):
     return _in_pieces(lambda piece: _half_square_exp(np.minimum(np.abs(piece), END)) / math.sqrt(2 * math.pi), x)
 
 
-def share_below(x):
+def normal_share(x):
     """Φ(x), each number right to about 1e-15 of itself (float32: 4e-7) until Φ is too small for its dtype.
 
     A complex x is one with a tiny imaginary part, by which a complex-step check asks for the slope; for it
     Φ(x + ih) = Φ(x) + ih φ(x), which leaves out terms of the size h² and no others.
 
-    >>> share_below(np.array([-30., 0., 1.])).tolist()
+    >>> normal_share(np.array([-30., 0., 1.])).tolist()
     [4.906713927148187e-198, 0.5, 0.8413447460685429]
     """
     if x.dtype.kind == "c":
-        return share_below(x.real) + 1j * x.imag * bell(x.real)
+        return normal_share(x.real) + 1j * x.imag * bell(x.real)
     return _in_pieces(_share_of_piece, x)
 
 

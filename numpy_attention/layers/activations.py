@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ..engine.layer import Layer
-from ..engine.normal import bell, share_below
+from ..engine.normal import bell, normal_share
 
 
 class ReLU(Layer):
@@ -72,7 +72,7 @@ class GELU(Layer):
 
     def forward(self, x):
         if self.approximate == "none":
-            share = share_below(x)
+            share = normal_share(x)
         else:       # (1 + tanh u) / 2 is σ(2u), which keeps its digits where tanh u is nearly -1
             share = sigmoid(TANH_RATE * (x + 0.044715 * x * x * x))
         out = x * share

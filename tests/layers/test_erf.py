@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.engine.normal import PIECE, bell, share_below
+from numpy_attention.engine.normal import PIECE, bell, normal_share
 from numpy_attention.layers.activations import sigmoid
 
 SMOOTH = {"gelu": na.GELU, "tanh": lambda: na.GELU(approximate="tanh"), "silu": na.SiLU}
@@ -51,7 +51,7 @@ def off(got, wanted):
 def test_every_number_is_right_to_1e_15_of_itself(x):
     share, curve = exact(x)
     with np.errstate(under="ignore"):
-        assert off(share_below(np.array([x]))[0], share) < 1e-15
+        assert off(normal_share(np.array([x]))[0], share) < 1e-15
         assert off(bell(np.array([x]))[0], curve) < (1e-15 if abs(x) < 37.5 else 1e-4)      # 37.8: denormal
     gelu = na.GELU()
     out = gelu([x])[0]
@@ -62,20 +62,20 @@ def test_every_number_is_right_to_1e_15_of_itself(x):
 
 @pytest.mark.parametrize("x", [-1.25, -0.3, 0.2, 0.9, 2.5, *NEAR[:20]])
 def test_python_s_own_erfc_agrees(x):
-    assert share_below(np.array(x)) == pytest.approx(math.erfc(-x / math.sqrt(2)) / 2, rel=(2 + x * x) * 2.3e-16, abs=0)
+    assert normal_share(np.array(x)) == pytest.approx(math.erfc(-x / math.sqrt(2)) / 2, rel=(2 + x * x) * 2.3e-16, abs=0)
 
 
 def test_float32_and_what_is_none():
     x = np.concatenate([np.array(NEAR), np.linspace(-12.9, 6, 80)]).astype(np.float32)
-    got = share_below(x)
+    got = normal_share(x)
     assert got.dtype == bell(x).dtype == np.float32
     assert max(off(g, exact(float(v))[0]) for g, v in zip(got, x, strict=True)) < 4e-7
     with np.errstate(under="ignore"):
-        assert share_below(np.array([-np.inf, np.inf, -50, 50, -0.0])).tolist() == [0, 1, 0, 1, 0.5]
-    assert np.isnan(share_below(np.array([np.nan]))).all()
+        assert normal_share(np.array([-np.inf, np.inf, -50, 50, -0.0])).tolist() == [0, 1, 0, 1, 0.5]
+    assert np.isnan(normal_share(np.array([np.nan]))).all()
     x = np.arange(-37, 8, 45 / (2 * PIECE + 3))             # more than two pieces: the same as number by number
-    assert share_below(x)[[0, PIECE - 1, PIECE, 2 * PIECE, -1]].tolist() == [
-        share_below(x[i:i + 1])[0] for i in (0, PIECE - 1, PIECE, 2 * PIECE, len(x) - 1)]
+    assert normal_share(x)[[0, PIECE - 1, PIECE, 2 * PIECE, -1]].tolist() == [
+        normal_share(x[i:i + 1])[0] for i in (0, PIECE - 1, PIECE, 2 * PIECE, len(x) - 1)]
 
 
 @pytest.mark.parametrize("make", SMOOTH.values(), ids=SMOOTH)
@@ -104,5 +104,5 @@ def test_slopes_stay_finite_however_far_out(make):
 
 def test_two_shares_make_a_whole():
     x = np.linspace(-30, 30, 61)
-    np.testing.assert_allclose(share_below(x) + share_below(-x), 1, rtol=1e-15)
+    np.testing.assert_allclose(normal_share(x) + normal_share(-x), 1, rtol=1e-15)
     np.testing.assert_allclose(sigmoid(x) + sigmoid(-x), 1, rtol=1e-15)
