@@ -1,22 +1,27 @@
-"""python -m numpy_attention bench: the table of times, shares and peak memory."""
+"""python -m numpy_attention bench: tables of times, ratios, shares of the machine's product rate and peak memory."""
 import argparse
 import json
 import platform
 import sys
 from pathlib import Path
 
-from ..bench.rows import measure, table
+from ..bench import training_vs_torch
+from ..bench.rows import measure, measure_alone, table
 from ..words.files import write_whole
 
 USAGE_ERROR = 2
 SIZES = [(1, 16, 64, 4), (1, 3, 512, 8), (8, 128, 512, 8), (2, 512, 512, 8), (1, 2048, 512, 8), (1, 4096, 512, 8)]
+LENGTHS = [1024, 2048, 4096]            # of attention alone
+QUICK = {"sizes": [(1, 16, 64, 4), (8, 128, 512, 8)], "lengths": [1024], "dtype": "float32", "seconds": 2.0,
+         "steps": 60, "memory": False}
 
 
 def configure(parser):
     """Give `parser` the options of the benchmark."""
-    parser.add_argument("--sizes", nargs="+", type=_size, default=SIZES, metavar="N,L,D,H", help="instead of the usual")
-    parser.add_argument("--dtype", choices=["float32", "float64", "both"], default="both")
-    parser.add_argument("--seconds", type=_seconds, default=6.0, help="time for each row of sizes (%(default)g)")
+    parser.add_argument("--quick", action="store_true", help="two sizes, one length, float32, no memory: half a minute")
+    parser.add_argument("--sizes", nargs="+", type=_size, metavar="N,L,D,H", help="only these, and nothing else")
+    parser.add_argument("--dtype", choices=["float32", "float64", "both"], help="of the layers' tables (both)")
+    parser.add_argument("--seconds", type=_seconds, help="time for each table (6; --quick: 2)")
     parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory in fresh processes")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     parser.add_argument("--figure", metavar="FILE", help="also draw time and memory against the length")
@@ -48,17 +53,32 @@ def run(arguments):
             return USAGE_ERROR
     if arguments.figure:
         from ..plots.cost import plot_cost
-    dtypes = ["float32", "float64"] if arguments.dtype == "both" else [arguments.dtype]
-    results = []
-    for dtype in dtypes:
-        print(f"{dtype}: forward + backward, median ms (quartiles)")
-        for size in arguments.sizes:
-            rows = measure(size, dtype, arguments.seconds, memory=not arguments.no_memory)
+    quick = QUICK if arguments.quick else {}
+    seconds = quick.get("seconds", 6.0) if arguments.seconds is None else arguments.seconds
+    dtypes = arguments.dtype or quick.get("dtype", "both")
+    memory = quick.get("memory", True) and not arguments.no_memory
+    results, alone, training = [], [], []
+    for dtype in ["float32", "float64"] if dtypes == "both" else [dtypes]:
+        print(f"Multi-head self-attention, {dtype}: forward + backward, median ms (quartiles), as multiples of others' "
+              "time, share of the rate of one large matrix product")
+        for size in arguments.sizes or quick.get("sizes", SIZES):
+            rows = measure(size, dtype, seconds, memory=memory)
             results += rows
             print(table(rows), end="\n\n", flush=True)
+    if not arguments.sizes:
+        print("Attention alone, 8 heads of width 64, float32: forward + backward")
+        for length in quick.get("lengths", LENGTHS):
+            for causal in (False, True):
+                rows = measure_alone(length, seconds, causal=causal)
+                alone += rows
+                print(table(rows), flush=True)
+        print("\nTraining the induction model, one thread each: processor time")
+        training = training_vs_torch.measure(quick.get("steps", 300))
+        print(training_vs_torch.table(training))
     if arguments.json:
         machine = {"machine": platform.processor() or platform.machine(), "python": platform.python_version()}
-        write_whole(arguments.json, json.dumps({**machine, "results": results}, indent=1))
+        measured = {"results": results, "alone": alone, "training": training}
+        write_whole(arguments.json, json.dumps({**machine, **measured}, indent=1))
     if arguments.figure:
         plot_cost(results).save(arguments.figure)
     return 0

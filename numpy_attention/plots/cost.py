@@ -5,8 +5,9 @@ with L² looks like. Whiskers reach from the lower to the upper quartile.
 """
 from .figure import axes_at, finish, picture
 
-COLOURS = {"direct": "#0072B2", "blocked": "#D55E00", "torch with weights": "#009E73", "torch SDPA": "#CC79A7"}
-MARKERS = {"direct": "o", "blocked": "s", "torch with weights": "^", "torch SDPA": "v"}
+COLOURS = {"plain": "0.4", "direct": "#0072B2", "blocked": "#D55E00", "torch with weights": "#009E73",
+           "torch SDPA": "#CC79A7"}
+MARKERS = {"plain": "x", "direct": "o", "blocked": "s", "torch with weights": "^", "torch SDPA": "v"}
 
 
 def plot_cost(results, *, fig=None):

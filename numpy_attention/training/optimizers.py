@@ -46,21 +46,19 @@ class Optimizer:
         params, grads = {}, {}
         for name, owner, own_name in learned(self.layer):
             params[name], grads[name] = owner.params[own_name], owner.grads.get(own_name)
-        tables = {"p": params, "g": grads, **self.state}
-        for name, p in params.items():
-            check_gradient(name, p, grads[name])
-        vectors = [(names, {key: _as_one(table, names) for key, table in tables.items()})
-                   for names in self._groups(params, grads)]
-        for names, vector in vectors:
-            check_finite(names, vector["g"], grads)
+            check_gradient(name, params[name], grads[name])
+        groups = [(names, _as_one(grads, names)) for names in self._groups(params, grads)]
+        for names, g in groups:
+            check_finite(names, g, grads)
         self.steps += 1
         lr = self.lr(self.steps) if callable(self.lr) else self.lr
-        for names, vector in vectors:
-            g = vector.pop("g")
-            self.update(vector["p"], g, lr, **{slot: vector[slot] for slot in self.slots})
+        for names, g in groups:
+            p, slots = _as_one(params, names), {slot: _as_one(self.state[slot], names) for slot in self.slots}
+            self.update(p, g, lr, **slots)
             if len(names) > 1:
-                for key, changed in vector.items():
-                    _take_apart(changed, tables[key], names)
+                _take_apart(p, params, names)
+                for slot, vector in slots.items():
+                    _take_apart(vector, self.state[slot], names)
 
     def _groups(self, params, grads):
         """Names whose arrays are updated together: small ones of one dtype, as a NumPy call costs more than they do.

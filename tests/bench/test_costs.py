@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.bench.contenders import contender, operations
+from numpy_attention.bench import rows
+from numpy_attention.bench.contenders import attention_alone, contender, operations, plain
 from numpy_attention.bench.rows import table
 from numpy_attention.bench.timing import alternate, quartiles
+from numpy_attention.bench.training_vs_torch import measure as measure_training
+from numpy_attention.commands import bench
 from numpy_attention.commands.main import main
 from numpy_attention.engine import call_rules
 
@@ -92,11 +95,53 @@ def test_alternating_times_are_sorted_and_quartiles_in_order():
     assert quartiles([1, 2, 3, 4, 5]) == (2, 3, 4)
 
 
-@pytest.mark.parametrize("name", ["direct", "blocked"])
+@pytest.mark.parametrize("name", ["plain", "direct", "blocked"])
 def test_contenders_run_in_their_precision(name):
-    out, dx = contender(name, (2, 5, 8, 2), "float32")()
+    out, dx, *_ = contender(name, (2, 5, 8, 2), "float32")()
     assert out.dtype == dx.dtype == np.float32
     assert operations((1, 1, 1, 1)) == 36
+    direct = contender("direct", (2, 5, 8, 2), "float32")()
+    for array, wanted in zip((out, dx), direct, strict=True):
+        np.testing.assert_allclose(array, wanted, rtol=0, atol=1e-5)
+
+
+def test_the_textbook_code_does_all_of_the_work():
+    mha, x, dout = na.MultiHeadAttention(8, 2, rng=0), *np.random.default_rng(0).standard_normal((2, 3, 5, 8))
+    out, dx, grads = plain(x, dout, mha.named_params(), 2)
+    np.testing.assert_allclose(out, mha(x), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(dx, mha.backward(dout), rtol=0, atol=1e-14)
+    assert set(grads) == set(mha.named_params())
+    for name, gradient in mha.named_grads().items():
+        np.testing.assert_allclose(grads[name], gradient, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_alone_is_attention(causal):
+    heads, grads = attention_alone("blocked", 6, causal=causal, heads=2, width=4)()
+    assert heads.shape == (1, 2, 6, 4)
+    assert [grad.shape for grad in grads] == [heads.shape] * 3
+
+
+def test_attention_alone_and_training_are_rows_too():
+    measured = rows.measure_alone(8, 0.0, causal=True)
+    assert "L 8, causal" in table(measured)
+    assert measured[0]["contender"] == "blocked"
+    (ours, *_) = measure_training(21, batch_size=2)
+    assert ours["contender"] == "numpy_attention"
+    assert ours["our_speed"] == 1
+
+
+def test_quick_leaves_out_what_takes_long(monkeypatch, capsys):
+    sizes, lengths = [], []
+    monkeypatch.setattr(bench, "measure", lambda size, *_, memory: sizes.append((size, memory)) or [ROW])
+    monkeypatch.setattr(bench, "measure_alone", lambda length, *_, causal: lengths.append((length, causal)) or [ROW])
+    monkeypatch.setattr(bench.training_vs_torch, "measure", lambda steps: [])
+    assert main(["bench", "--quick"]) == 0
+    assert not any(memory for _, memory in sizes)
+    quick = len(sizes), len(lengths)
+    assert main(["bench"]) == 0
+    assert len(sizes) - quick[0] > quick[0]
+    assert len(lengths) - quick[1] > quick[1]
 
 
 def test_the_command_measures_and_writes_what_was_asked_for(tmp_path, capsys):
@@ -117,8 +162,11 @@ def test_impossible_sizes_are_refused(sizes, capsys):
     assert "N,L,D,H" in capsys.readouterr().err
 
 
+ROW = {"contender": "direct", "size": (1, 4, 8, 2), "ms": 1.0, "low": 0.9, "high": 1.1, "times": {"plain": 1.25},
+       "share": 0.5, "mb": 2.0}
+
+
 def test_the_table_says_ratio_and_share():
-    row = {"contender": "direct", "size": (1, 4, 8, 2), "ms": 1.0, "low": 0.9, "high": 1.1, "times_direct": 1.0,
-           "share": 0.5, "mb": 2.0}
-    assert table([row]).split("\n")[1].split() == ["direct", "1.000", "(0.900", "…", "1.100)", "1.00", "×", "50%",
-                                                   "2.0", "MB"]
+    heading, line = table([ROW]).split("\n")
+    assert heading.split() == ["N", "1,", "L", "4,", "D", "8,", "H", "2", "×", "plain", "rate", "MB"]
+    assert line.split() == ["direct", "1.000", "(0.900", "…", "1.100)", "1.25", "50%", "2.0"]

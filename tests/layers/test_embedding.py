@@ -19,6 +19,18 @@ def test_repeated_ids_add_up():
     assert_array_equal(layer.grads["W"], expected)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_many_ids_in_any_order(dtype):
+    layer, rng = na.Embedding(40, 3, rng=0), np.random.default_rng(1)
+    ids = rng.integers(0, 30, (7, 2, 25)).astype(dtype)             # ids 30 to 39 do not occur
+    layer(ids)
+    dout = np.round(64 * draw(7, 2, 25, 3)) / 64
+    layer.backward(dout)
+    expected = np.zeros((40, 3))
+    np.add.at(expected, ids, dout)
+    assert_array_equal(layer.grads["W"], expected)
+
+
 def test_padding_is_read_but_never_learns():
     layer = na.Embedding(4, 3, padding_idx=2, rng=0)
     assert_array_equal(layer([2, 1]), layer.params["W"][[2, 1]])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
+from numpy_attention.training import optimizers
 
 from ..golden.golden import cases
 
@@ -131,6 +132,63 @@ def test_float32_stays_float32_and_arrays_stay_in_place(make):
     assert {array.dtype for name, array in optimizer.state_dict().items() if name != "step"} <= {np.dtype(np.float32)}
 
 
+def steps_of(make, small, monkeypatch, dtype=np.float32):
+    monkeypatch.setattr(optimizers, "SMALL", small)
+    model = small_model(dtype)
+    optimizer = make(model)
+    for _ in range(3):
+        model(np.ones((2, 3)))
+        model.backward(np.arange(6).reshape(2, 3) - 2.5)
+        optimizer.step()
+    return {**model.named_params(), **optimizer.state_dict()}
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_small_arrays_move_together_as_each_alone(make, monkeypatch):
+    alone, together = (steps_of(make, small, monkeypatch) for small in (0, 1000))
+    assert alone.keys() == together.keys()
+    for name in alone:
+        np.testing.assert_array_equal(alone[name], together[name])
+
+
+def test_only_numbers_by_themselves_are_put_together():
+    class Normed(optimizers.Optimizer):
+        """Steps of length lr: what a parameter's shape is matters here."""
+
+        def update(self, p, g, lr):
+            assert p.ndim == g.ndim
+            seen.append(p.shape)
+            p -= lr * g / np.linalg.norm(g)
+
+    class OwnAdam(na.Adam):
+        def update(self, p, g, lr, m, v):
+            seen.append(p.shape)
+
+    class Plain(optimizers.Optimizer):
+        elementwise = True
+
+        def update(self, p, g, lr):
+            seen.append(p.shape)
+
+    for cls, together in ((Normed, False), (OwnAdam, False), (Plain, True)):
+        seen, model = [], small_model()
+        cls(model, 0.1).step()
+        assert (len(seen) == 1) is together
+        assert len(seen) == 1 or seen == [p.shape for p in model.named_params().values()]
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_an_array_with_two_names_moves_twice(view):
+    model = na.FeedForward(3, 3, rng=0)
+    model.down_proj.params["W"] = model.up_proj.params["W"].T if view else model.up_proj.params["W"]
+    model(np.ones((2, 3)))
+    model.backward(np.ones((2, 3)))
+    before, grads = model.up_proj.params["W"].copy(), model.named_grads()
+    na.SGD(model, 0.5).step()
+    second = grads["down_proj.W"].T if view else grads["down_proj.W"]
+    np.testing.assert_allclose(model.up_proj.params["W"], before - 0.5 * (grads["up_proj.W"] + second), rtol=1e-13)
+
+
 def test_state_of_something_else_is_refused():
     model = small_model()
     optimizer = na.Adam(model)
@@ -179,6 +237,14 @@ def test_clipping_survives_gradients_whose_squares_overflow():
     layer.params, layer.grads = {"W": np.zeros(2)}, {"W": np.array([3e200, 4e200])}
     assert na.clip_grad_norm(layer, 1.0) == pytest.approx(5e200)
     np.testing.assert_allclose(layer.grads["W"], [0.6, 0.8])
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1.0, 1e30, 1e200, 0.0])
+def test_the_norm_is_right_for_numbers_of_any_size(size):
+    layer = na.Layer()
+    layer.params, layer.grads = {"W": np.zeros(2), "b": np.zeros(1)}, {"W": np.array([3., 4.]) * size,
+                                                                       "b": np.array([12.]) * size}
+    assert na.clip_grad_norm(layer, math.inf) == pytest.approx(13 * size, rel=1e-14, abs=0)
 
 
 @pytest.mark.parametrize("max_norm", [-1, math.nan, "1", True])
