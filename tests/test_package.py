@@ -51,6 +51,19 @@ def test_public_names_exist_and_are_documented():
         assert (getattr(na, name).__doc__ or "").strip(), name
 
 
+def test_every_plot_is_public_and_is_drawn_by_the_figures_command():
+    plots = {name for name in na.plots.__all__ if name.startswith("plot_")}
+    source = (PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    editors = {alias.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)
+               and node.module == "plots" for alias in node.names}
+    drawn = {name for name in plots if f"{name}(" in (PACKAGE / "commands/figures.py").read_text(encoding="utf-8")}
+    for place, names in {"__all__": set(na.__all__), "_PACKAGES": set(na._PACKAGES["plots"]),
+                         "TYPE_CHECKING": editors}.items():
+        assert not plots - names, f"numpy_attention/__init__.py, {place}: add {sorted(plots - names)}"
+        assert not {name for name in names - plots if name.startswith("plot_")}, place
+    assert not plots - drawn, f"numpy_attention/commands/figures.py: PICTURES has no {sorted(plots - drawn)}"
+
+
 def test_installed_version_is_the_declared_one():
     try:
         installed = importlib.metadata.version("numpy_attention")
