@@ -24,7 +24,7 @@ from .layers.linear import Linear
 from .layers.log_softmax import LogSoftmax
 from .layers.mean_squared_error import MeanSquaredError
 from .layers.multi_head import MultiHeadAttention
-from .layers.positions import sinusoidal_positions
+from .layers.positions import SinusoidalPositions, sinusoidal_positions
 from .layers.residual import Residual
 from .layers.rms_norm import RMSNorm
 from .layers.softmax import Softmax
@@ -114,6 +114,7 @@ __all__ = [
     "ScaledDotProductAttention",
     "ScaledRotary",
     "SiLU",
+    "SinusoidalPositions",
     "SoftCap",
     "Softmax",
     "SplitHeads",

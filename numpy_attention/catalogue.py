@@ -23,6 +23,7 @@ from .layers.linear import Linear
 from .layers.log_softmax import LogSoftmax
 from .layers.mean_squared_error import MeanSquaredError
 from .layers.multi_head import MultiHeadAttention
+from .layers.positions import SinusoidalPositions
 from .layers.residual import Residual
 from .layers.rms_norm import RMSNorm
 from .layers.softmax import Softmax
@@ -171,6 +172,7 @@ EXAMPLES = {
                          {"num_embeddings": 11}),
     "LearnedPositions": Example(lambda: LearnedPositions(11, D, rng=0), TOKENS, {"offset": 3},
                                 {"...": (N,), "max_length": 11}),
+    "SinusoidalPositions": Example(lambda: SinusoidalPositions(), TOKENS, {"offset": 3}, {"...": (N,)}),
     "Rotary": Example(lambda: Rotary(4), (draw(N, H, L, d_k),), {"offset": 2}, {"...": (N, H), "d": d_k}),
     "Rotary, interleaved": Example(lambda: Rotary(d_k, interleaved=True), (draw(N, H, L, d_k),), {},
                                    {"...": (N, H), "d": d_k}),

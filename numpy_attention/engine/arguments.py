@@ -192,3 +192,83 @@ def speaking_of(**names):
         if name not in names:
             raise
         raise type(error)(f"{names[name]}{space}{rest}") from None
+
+
+def one_of(name, value, allowed):
+    """`value`, if it is one of those allowed, or an error that lists them."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
+    return value
+
+
+def fraction(name, value):
+    """`value` as a float between 0 and 1, or an error that names it."""
+    if not np.isscalar(value) or isinstance(value, str) or not 0 <= value <= 1:
+        raise ValueError(f"{name} must lie in 0..1; got {value!r}")
+    return float(value)
+
+
+def not_negative(name, values):
+    """`values` as a row of floats, one for each class, none of them negative; or an error."""
+    values = np.array(values, dtype=np.float64)
+    if values.ndim != 1 or not ((values >= 0) & (values < np.inf)).all():
+        raise ValueError(f"{name} must have shape (C,) and hold numbers that are not negative; got {values}")
+    return values
+
+
+def axes_sizes(name, value):
+    """`value`, a size or several, as a tuple of positive ints."""
+    value = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not value:
+        raise ValueError(f"{name} must name at least one axis, got {value}")
+    return tuple(size(name, each) for each in value)
+
+
+def check_last_axes(x, normalized_shape):
+    """The last axes of x must be those that are normalised."""
+    if x.shape[-len(normalized_shape):] != normalized_shape:
+        wanted = ", ".join(map(str, normalized_shape))
+        raise ValueError(f"x must have shape (..., {wanted}), as normalized_shape says; got {x.shape}")
+
+
+def check_rows(name, rows, width):
+    """A single number is no row."""
+    if rows.ndim < 1:
+        raise ValueError(f"{name} must have shape (..., {width}); got {rows.shape}")
+
+
+def check_table(name, x):
+    """Rows of tokens, of one sequence or of many."""
+    if x.ndim < 2 or 0 in x.shape[-2:]:
+        raise ValueError(f"{name} must have shape (..., L, D), with at least one token; got {x.shape}")
+
+
+def rows_of_table(x, offset, max_length, D):
+    """The rows of a table of positions (max_length, D) that belong to the tokens of x (..., L, D), as a slice."""
+    if x.ndim < 2 or x.shape[-1] != D:
+        raise ValueError(f"x must have shape (..., L, D) with D = {D}; got {x.shape}")
+    offset, L = operator.index(offset), x.shape[-2]
+    if not 0 <= offset <= offset + L <= max_length:
+        raise ValueError(f"positions {offset}..{offset + L - 1} (offset = {offset}, L = {L}) must lie in "
+                         f"0..{max_length - 1}: the table has max_length = {max_length} rows")
+    return slice(offset, offset + L)
+
+
+def classes_of(target, logits, class_weights, ignore_index):
+    """A loss's target (...), one class for each row of logits (..., C), as an array of our own; or an error."""
+    target = np.array(target)
+    if target.size == 0:
+        target = target.astype(np.intp)
+    if target.dtype.kind not in "iu":
+        raise TypeError(f"target must hold whole numbers, one class for each row; got dtype {target.dtype}")
+    if logits.ndim < 1 or logits.shape[-1] < 1 or target.shape != logits.shape[:-1]:
+        raise ValueError("logits must have shape (..., C), the classes last, and target the same without C: "
+                         f"logits are {logits.shape}, target is {target.shape}")
+    C = logits.shape[-1]
+    if class_weights is not None and len(class_weights) != C:
+        raise ValueError(f"class_weights must have shape (C,) = ({C},); got {class_weights.shape}")
+    wrong = target[(target != ignore_index) & ((target < 0) | (target >= C))]
+    if wrong.size:
+        raise ValueError(f"target must lie in 0..{C - 1} (C = {C}), or be ignore_index = {ignore_index}; "
+                         f"got {wrong[0]}")
+    return target

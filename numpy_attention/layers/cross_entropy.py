@@ -6,6 +6,7 @@ minus what it should have said.
 """
 import numpy as np
 
+from ..engine.arguments import classes_of, fraction, not_negative, one_of, whole
 from ..engine.layer import Layer
 from .log_softmax import LogSoftmax
 
@@ -39,6 +40,58 @@ class CrossEntropyLoss(Layer):
     Source: Bridle 1990; label smoothing: Szegedy et al. 2016, section 7.
     """
 
+    integer_inputs = ("target",)
+
+    def __init__(self, *, class_weights=None, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
+        super().__init__()
+        self.reduction = one_of("reduction", reduction, REDUCTIONS)
+        self.label_smoothing = fraction("label_smoothing", label_smoothing)
+        self.class_weights = None if class_weights is None else not_negative("class_weights", class_weights)
+        self.ignore_index = whole("ignore_index", ignore_index)
+        self.log_softmax = LogSoftmax()
+
+    def forward(self, logits, target):
+        target = classes_of(target, logits, self.class_weights, self.ignore_index)
+        counts, C, ε = target != self.ignore_index, logits.shape[-1], self.label_smoothing
+        class_weights = np.ones(C) if self.class_weights is None else self.class_weights
+        # 1. The logarithm of every class's share.
+        log_probs = self.log_softmax(logits)                                        # (..., C)
+        # 2. What the shares should be: all for the right class, but for the part ε that all classes have.
+        right = np.where(counts, target, 0)                                         # (...)
+        onehot = np.arange(C) == right[..., None]                                   # (..., C), bool
+        there, elsewhere = ((class_weights * share).astype(logits.real.dtype) for share in (1 - ε + ε / C, ε / C))
+        wanted = np.where(onehot, there, elsewhere)                                 # (..., C)
+        wanted[~counts] = 0                                                         # where no target counts: nothing
+        importance = np.where(counts, class_weights[right], 0).astype(wanted.dtype)     # (...)
+        # 3. How surprising is the right answer? Where nothing is wanted, not even -inf or NaN is looked at.
+        losses = 0 - np.where(wanted == 0, 0, wanted * log_probs).sum(axis=-1)      # (..., C) -> (...)
+        self.cache = {"logits": logits, "target": target, "counts": counts, "importance": importance,
+                      "log_probs": log_probs, "wanted": wanted, "losses": losses}
+        if self.reduction == "none":
+            return losses
+        # 4. The average, or the sum, over all targets that count.
+        total = importance.sum() if self.reduction == "mean" else 1
+        self.cache["loss"] = loss = losses.sum() / total if total else losses.sum() * 0
+        return loss
+
+    def backward(self, dloss=1):
+        counts, importance, wanted = (self.cache[name] for name in ("counts", "importance", "wanted"))
+        # 4. In the forward pass this was loss = Σ losses / Σ importance.
+        if self.reduction == "none":
+            dlosses = dloss
+        else:
+            total = importance.sum() if self.reduction == "mean" else 1
+            dlosses = np.where(counts, dloss / total if total else 0, 0)      # (...)
+        # 3. This was losses = - Σ wanted ∘ log_probs.
+        dlog_probs = -wanted * dlosses[..., None]                                   # (..., C)
+        # 2. wanted does not depend on the logits.
+        # 1. This was log_probs = log_softmax(logits). An ignored row learns nothing, whatever lies in it.
+        dlogits = np.where(counts[..., None], self.log_softmax.backward(dlog_probs), 0)     # (..., C)
+        self.grads = {"losses": dlosses, "log_probs": dlog_probs, "logits": dlogits}
+        if self.reduction != "none":
+            self.grads["loss"] = dloss
+        return dlogits
+
     FORWARD = (
         ("log_probs", "log softmax(logits)", "... C",
          "The logarithm of the share that each class gets.", "每一类得到的份额的对数。"),
@@ -57,87 +110,3 @@ class CrossEntropyLoss(Layer):
         ("dlogits", "dlog_probs − softmax(logits) ∘ Σ_C dlog_probs", "... C",
          "In sum: what the model said minus what was wanted.", "合起来就是：模型说的减去应该说的。"),
     )
-    integer_inputs = ("target",)
-
-    def __init__(self, *, class_weights=None, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
-        super().__init__()
-        if reduction not in REDUCTIONS:
-            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}; got {reduction!r}")
-        if not np.isscalar(label_smoothing) or isinstance(label_smoothing, str) or not 0 <= label_smoothing <= 1:
-            raise ValueError(f"label_smoothing must lie in 0..1; got {label_smoothing!r}")
-        if class_weights is not None:
-            class_weights = np.array(class_weights, dtype=np.float64)
-            if class_weights.ndim != 1 or not ((class_weights >= 0) & (class_weights < np.inf)).all():
-                raise ValueError("class_weights must have shape (C,) and hold numbers that are not negative; "
-                                 f"got {class_weights}")
-        if isinstance(ignore_index, bool) or not isinstance(ignore_index, int | np.integer):
-            raise TypeError(f"ignore_index must be a whole number; got {ignore_index!r}")
-        self.class_weights, self.ignore_index = class_weights, int(ignore_index)
-        self.label_smoothing, self.reduction = float(label_smoothing), reduction
-        self.log_softmax = LogSoftmax()
-
-    def forward(self, logits, target):
-        target = self._checked(target, logits)
-        counts = target != self.ignore_index                                        # (...), bool
-        # 1. The logarithm of every class's share.
-        log_probs = self.log_softmax(logits)                                        # (..., C)
-        # 2. What was wanted instead.
-        wanted, importance = self._wanted(target, counts, logits)                   # (..., C), (...)
-        # 3. How surprising is the right answer? Where nothing is wanted, not even -inf or NaN is looked at.
-        losses = 0 - np.where(wanted == 0, 0, wanted * log_probs).sum(axis=-1)      # (..., C) -> (...)
-        self.cache = {"logits": logits, "target": target, "counts": counts, "importance": importance,
-                      "log_probs": log_probs, "wanted": wanted, "losses": losses}
-        if self.reduction == "none":
-            return losses
-        # 4. The average, or the sum, over all targets that count.
-        total = importance.sum() if self.reduction == "mean" else 1
-        self.cache["loss"] = loss = losses.sum() / total if total else losses.sum() * 0
-        return loss
-
-    def backward(self, dloss=1):
-        counts, importance, wanted = (self.cache[name] for name in ("counts", "importance", "wanted"))
-        # 4. loss = Σ losses / Σ importance
-        if self.reduction == "none":
-            dlosses = dloss
-        else:
-            total = importance.sum() if self.reduction == "mean" else 1
-            dlosses = np.where(counts, dloss / total if total else 0, 0)      # (...)
-        # 3. losses = - Σ wanted ∘ log_probs
-        dlog_probs = -wanted * dlosses[..., None]                                   # (..., C)
-        # 2. wanted does not depend on the logits.
-        # 1. Through the log-softmax. An ignored row learns nothing, whatever lies in it.
-        dlogits = np.where(counts[..., None], self.log_softmax.backward(dlog_probs), 0)     # (..., C)
-        self.grads = {"losses": dlosses, "log_probs": dlog_probs, "logits": dlogits}
-        if self.reduction != "none":
-            self.grads["loss"] = dloss
-        return dlogits
-
-    def _wanted(self, target, counts, logits):
-        """(..., C), what each share should be times what it counts; and (...), what each target counts."""
-        C, dtype = logits.shape[-1], logits.real.dtype
-        class_weights = np.ones(C) if self.class_weights is None else self.class_weights
-        elsewhere = self.label_smoothing / C
-        place = np.where(counts, target, 0)
-        onehot = np.arange(C) == place[..., None]                                   # (..., C)
-        wanted = np.where(onehot, (class_weights * (1 - self.label_smoothing + elsewhere)).astype(dtype),
-                          (class_weights * elsewhere).astype(dtype))
-        wanted[~counts] = 0
-        return wanted, np.where(counts, class_weights[place], 0).astype(dtype)
-
-    def _checked(self, target, logits):
-        target = np.array(target)
-        if target.size == 0:
-            target = target.astype(np.intp)
-        if target.dtype.kind not in "iu":
-            raise TypeError(f"target must hold whole numbers, one class for each row; got dtype {target.dtype}")
-        if logits.ndim < 1 or logits.shape[-1] < 1 or target.shape != logits.shape[:-1]:
-            raise ValueError("logits must have shape (..., C), the classes last, and target the same without C: "
-                             f"logits are {logits.shape}, target is {target.shape}")
-        C = logits.shape[-1]
-        if self.class_weights is not None and len(self.class_weights) != C:
-            raise ValueError(f"class_weights must have shape (C,) = ({C},); got {self.class_weights.shape}")
-        wrong = target[(target != self.ignore_index) & ((target < 0) | (target >= C))]
-        if wrong.size:
-            raise ValueError(f"target must lie in 0..{C - 1} (C = {C}), or be ignore_index = {self.ignore_index}; "
-                             f"got {wrong[0]}")
-        return target

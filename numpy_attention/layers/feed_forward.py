@@ -32,23 +32,6 @@ class FeedForward(Layer):
     Source: Vaswani et al. 2017, section 3.3.
     """
 
-    FORWARD = (
-        ("hidden", "x W_up + b_up", "... d_hidden",
-         "Widen each row.", "把每一行变宽。"),
-        ("active", "activation(hidden)", "... d_hidden",
-         "Bend: without it, two linear layers would be one.", "加一个非线性：没有它，两个线性层就等于一个。"),
-        ("out", "dropout(active) W_down + b_down", "... D",
-         "Narrow it again.", "再变回原来的宽度。"),
-    )
-    BACKWARD = (
-        ("dactive", "dropout.backward(dout W_downᵀ)", "... d_hidden",
-         "Back through the second matrix, and through the same holes.", "经过第二个矩阵传回去，再丢掉同样的位置。"),
-        ("dhidden", "activation.backward(dactive)", "... d_hidden",
-         "Each number's gradient times the slope where it stood.", "每个数的梯度乘以它所在处的斜率。"),
-        ("dx", "dhidden W_upᵀ", "... D",
-         "Back through the first matrix.", "经过第一个矩阵传回去。"),
-    )
-
     def __init__(self, d_model, d_hidden=None, *, activation="relu", bias=True, dropout=0.0, rng=None,
                  dtype=np.float64):
         super().__init__()
@@ -71,11 +54,28 @@ class FeedForward(Layer):
         return out
 
     def backward(self, dout):
-        # 3. out = dropout(active) W_down + b_down
+        # 3. In the forward pass this was out = dropout(active) W_down + b_down.
         dactive = self.dropout.backward(self.down_proj.backward(dout))      # (..., D) -> (..., d_hidden)
-        # 2. active = activation(hidden)
+        # 2. This was active = activation(hidden).
         dhidden = self.activation.backward(dactive)                 # (..., d_hidden)
-        # 1. hidden = x W_up + b_up
+        # 1. This was hidden = x W_up + b_up.
         dx = self.up_proj.backward(dhidden)                         # (..., d_hidden) -> (..., D)
         self.grads = {"out": dout, "active": dactive, "hidden": dhidden, "x": dx}
         return dx
+
+    FORWARD = (
+        ("hidden", "x W_up + b_up", "... d_hidden",
+         "Widen each row.", "把每一行变宽。"),
+        ("active", "activation(hidden)", "... d_hidden",
+         "Bend: without it, two linear layers would be one.", "加一个非线性：没有它，两个线性层就等于一个。"),
+        ("out", "dropout(active) W_down + b_down", "... D",
+         "Narrow it again.", "再变回原来的宽度。"),
+    )
+    BACKWARD = (
+        ("dactive", "dropout.backward(dout W_downᵀ)", "... d_hidden",
+         "Back through the second matrix, and through the same holes.", "经过第二个矩阵传回去，再丢掉同样的位置。"),
+        ("dhidden", "activation.backward(dactive)", "... d_hidden",
+         "Each number's gradient times the slope where it stood.", "每个数的梯度乘以它所在处的斜率。"),
+        ("dx", "dhidden W_upᵀ", "... D",
+         "Back through the first matrix.", "经过第一个矩阵传回去。"),
+    )

@@ -28,31 +28,6 @@ class GatedFeedForward(Layer):
     Source: Shazeer 2020, "GLU Variants Improve Transformer", equation (6).
     """
 
-    FORWARD = (
-        ("gate", "x W_gate + b_gate", "... d_hidden",
-         "One copy of the row will decide.", "一份用来决定放行多少。"),
-        ("active", "activation(gate)", "... d_hidden",
-         "How far is each gate open?", "每扇门开多大？"),
-        ("hidden", "x W_up + b_up", "... d_hidden",
-         "Another copy holds what may pass.", "另一份是等待通过的内容。"),
-        ("gated", "active ∘ hidden", "... d_hidden",
-         "Let it pass as far as the gate is open.", "门开多大，就通过多少。"),
-        ("out", "dropout(gated) W_down + b_down", "... D",
-         "Narrow it again.", "再变回原来的宽度。"),
-    )
-    BACKWARD = (
-        ("dgated", "dropout.backward(dout W_downᵀ)", "... d_hidden",
-         "Back through the last matrix, and through the same holes.", "经过最后一个矩阵传回去，再丢掉同样的位置。"),
-        ("dhidden", "dgated ∘ active", "... d_hidden",
-         "A product: each factor gets the gradient times the other factor.", "乘积：每个因子的梯度要乘上另一个因子。"),
-        ("dactive", "dgated ∘ hidden", "... d_hidden",
-         "And the gate gets it times the content.", "门的梯度乘上内容。"),
-        ("dgate", "activation.backward(dactive)", "... d_hidden",
-         "Through the activation.", "经过激活函数传回去。"),
-        ("dx", "dhidden W_upᵀ + dgate W_gateᵀ", "... D",
-         "x went two ways, so two gradients come back and add up.", "x 走了两条路，所以两条路的梯度相加。"),
-    )
-
     def __init__(self, d_model, d_hidden=None, *, activation="silu", bias=False, dropout=0.0, rng=None,
                  dtype=np.float64):
         super().__init__()
@@ -80,13 +55,38 @@ class GatedFeedForward(Layer):
 
     def backward(self, dout):
         active, hidden = self.cache["active"], self.cache["hidden"]
-        # 4. out = dropout(gated) W_down
+        # 4. In the forward pass this was out = dropout(gated) W_down.
         dgated = self.dropout.backward(self.down_proj.backward(dout))       # (..., D) -> (..., d_hidden)
-        # 3. gated = active ∘ hidden
+        # 3. This was gated = active ∘ hidden: each factor gets the gradient times the other.
         dhidden = dgated * active                                   # (..., d_hidden)
         dactive = dgated * hidden                                   # (..., d_hidden)
-        # 2. and 1. x went two ways, so two gradients come back.
+        # 2. and 1. This was hidden = x W_up and active = activation(x W_gate): x went two ways, so it gets the sum.
         dgate = self.activation.backward(dactive)                   # (..., d_hidden)
         dx = self.up_proj.backward(dhidden) + self.gate_proj.backward(dgate)    # (..., D)
         self.grads = {"out": dout, "gated": dgated, "hidden": dhidden, "active": dactive, "gate": dgate, "x": dx}
         return dx
+
+    FORWARD = (
+        ("gate", "x W_gate + b_gate", "... d_hidden",
+         "One copy of the row will decide.", "一份用来决定放行多少。"),
+        ("active", "activation(gate)", "... d_hidden",
+         "How far is each gate open?", "每扇门开多大？"),
+        ("hidden", "x W_up + b_up", "... d_hidden",
+         "Another copy holds what may pass.", "另一份是等待通过的内容。"),
+        ("gated", "active ∘ hidden", "... d_hidden",
+         "Let it pass as far as the gate is open.", "门开多大，就通过多少。"),
+        ("out", "dropout(gated) W_down + b_down", "... D",
+         "Narrow it again.", "再变回原来的宽度。"),
+    )
+    BACKWARD = (
+        ("dgated", "dropout.backward(dout W_downᵀ)", "... d_hidden",
+         "Back through the last matrix, and through the same holes.", "经过最后一个矩阵传回去，再丢掉同样的位置。"),
+        ("dhidden", "dgated ∘ active", "... d_hidden",
+         "A product: each factor gets the gradient times the other factor.", "乘积：每个因子的梯度要乘上另一个因子。"),
+        ("dactive", "dgated ∘ hidden", "... d_hidden",
+         "And the gate gets it times the content.", "门的梯度乘上内容。"),
+        ("dgate", "activation.backward(dactive)", "... d_hidden",
+         "Through the activation.", "经过激活函数传回去。"),
+        ("dx", "dhidden W_upᵀ + dgate W_gateᵀ", "... D",
+         "x went two ways, so two gradients come back and add up.", "x 走了两条路，所以两条路的梯度相加。"),
+    )

@@ -6,7 +6,7 @@ own: neither the other tokens nor the rest of the batch matter. The small eps ke
 """
 import numpy as np
 
-from ..engine.arguments import positive, precision, size
+from ..engine.arguments import axes_sizes, check_last_axes, positive, precision
 from ..engine.layer import Layer
 
 
@@ -33,31 +33,9 @@ class LayerNorm(Layer):
     Source: Ba, Kiros and Hinton 2016, "Layer Normalization".
     """
 
-    FORWARD = (
-        ("mean", "Σ x / D", "... 1",
-         "Where does the row lie?", "这一行的平均水平在哪里？"),
-        ("std", "√(Σ (x − mean)² / D + eps)", "... 1",
-         "How far does the row spread?", "这一行散得有多开？"),
-        ("normed", "(x − mean) / std", "... D",
-         "Every row now has mean 0 and spread 1.", "现在每一行的均值是 0，标准差是 1。"),
-        ("out", "γ ∘ normed + β", "... D",
-         "Learn what scale and level each column should have.", "每一列该多大、该多高，由 γ 和 β 来学。"),
-    )
-    BACKWARD = (
-        ("dbeta", "Σ dout over all rows", "D",
-         "β was added to every row.", "β 加到了每一行，所以把每一行的梯度加起来。"),
-        ("dgamma", "Σ dout ∘ normed over all rows", "D",
-         "γ multiplied every row.", "γ 乘了每一行，所以梯度乘上它当时乘的数，再对所有行求和。"),
-        ("dnormed", "dout ∘ γ", "... D",
-         "Back through the scale.", "先退回缩放之前。"),
-        ("dx", "(dnormed − mean(dnormed) − normed ∘ mean(dnormed ∘ normed)) / std", "... D",
-         "Shifting or stretching the whole row changes nothing, so these two parts of the gradient are taken out.",
-         "整行平移或拉伸都不会改变结果，所以梯度里要去掉这两部分。"),
-    )
-
     def __init__(self, normalized_shape, *, eps=1e-5, affine=True, bias=True, dtype=np.float64):
         super().__init__()
-        self.normalized_shape, self.eps = sizes("normalized_shape", normalized_shape), positive("eps", eps)
+        self.normalized_shape, self.eps = axes_sizes("normalized_shape", normalized_shape), positive("eps", eps)
         if affine:
             self.params["gamma"] = np.ones(self.normalized_shape, precision(dtype))
         if affine and bias:
@@ -84,33 +62,39 @@ class LayerNorm(Layer):
         row = tuple(range(-len(self.normalized_shape), 0))
         rows = tuple(range(dout.ndim - len(row)))                   # the axes that count the rows
         self.grads = {"out": dout}
-        # 3. out = normed ∘ γ + β
+        # 3. In the forward pass this was out = normed ∘ γ + β, one γ and one β for all rows, so each gets their sum.
         if "beta" in self.params:
             self.grads["beta"] = dout.sum(axis=rows)                # (..., D) -> (D,)
         if "gamma" in self.params:
             self.grads["gamma"] = (dout * normed).sum(axis=rows)    # (..., D) -> (D,)
-            dnormed = dout * self.param("gamma", std)          # (..., D)
+            dnormed = dout * self.param("gamma", std)               # (..., D)
         else:
             dnormed = dout
-        # 2. and 1. normed = (x - mean) / std, where mean and std depend on the whole row too.
+        # 2. and 1. This was normed = (x - mean) / std, where mean and std depend on the whole row, too.
         shift = dnormed.mean(axis=row, keepdims=True)               # (..., 1), the way through the mean
         stretch = (dnormed * normed).mean(axis=row, keepdims=True)  # (..., 1), the way through the std
         dx = (dnormed - shift - normed * stretch) / std             # (..., D)
         self.grads |= {"normed": dnormed, "x": dx}
         return dx
 
-
-def sizes(name, value):
-    """`value`, a size or several, as a tuple of positive ints."""
-    value = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if not value:
-        raise ValueError(f"{name} must name at least one axis, got {value}")
-    return tuple(size(name, each) for each in value)
-
-
-
-def check_last_axes(x, normalized_shape):
-    """The last axes of x must be those that are normalised."""
-    if x.shape[-len(normalized_shape):] != normalized_shape:
-        wanted = ", ".join(map(str, normalized_shape))
-        raise ValueError(f"x must have shape (..., {wanted}), as normalized_shape says; got {x.shape}")
+    FORWARD = (
+        ("mean", "Σ x / D", "... 1",
+         "Where does the row lie?", "这一行的平均水平在哪里？"),
+        ("std", "√(Σ (x − mean)² / D + eps)", "... 1",
+         "How far does the row spread?", "这一行散得有多开？"),
+        ("normed", "(x − mean) / std", "... D",
+         "Every row now has mean 0 and spread 1.", "现在每一行的均值是 0，标准差是 1。"),
+        ("out", "γ ∘ normed + β", "... D",
+         "Learn what scale and level each column should have.", "每一列该多大、该多高，由 γ 和 β 来学。"),
+    )
+    BACKWARD = (
+        ("dbeta", "Σ dout over all rows", "D",
+         "β was added to every row.", "β 加到了每一行，所以把每一行的梯度加起来。"),
+        ("dgamma", "Σ dout ∘ normed over all rows", "D",
+         "γ multiplied every row.", "γ 乘了每一行，所以梯度乘上它当时乘的数，再对所有行求和。"),
+        ("dnormed", "dout ∘ γ", "... D",
+         "Back through the scale.", "先退回缩放之前。"),
+        ("dx", "(dnormed − mean(dnormed) − normed ∘ mean(dnormed ∘ normed)) / std", "... D",
+         "Shifting or stretching the whole row changes nothing, so these two parts of the gradient are taken out.",
+         "整行平移或拉伸都不会改变结果，所以梯度里要去掉这两部分。"),
+    )

@@ -2,11 +2,9 @@
 
 The plainest way to tell a layer about order. The table ends somewhere: a sequence longer than it cannot be read.
 """
-import operator
-
 import numpy as np
 
-from ..engine.arguments import precision, size
+from ..engine.arguments import precision, rows_of_table, size
 from ..engine.layer import Layer
 
 
@@ -31,6 +29,32 @@ class LearnedPositions(Layer):
     Source: Gehring et al. 2017, section 3.1; compared with sinusoids in Vaswani et al. 2017, table 3 (E).
     """
 
+    def __init__(self, max_length, d_model, *, rng=None, dtype=np.float64):
+        super().__init__()
+        max_length, D = size("max_length", max_length), size("d_model", d_model)
+        self.params["W"] = np.random.default_rng(rng).standard_normal((max_length, D)).astype(precision(dtype))
+        self.rows = slice(0, 0)                                     # of W, in the last forward
+
+    def forward(self, x, *, offset=0):
+        W = self.param("W", x)
+        self.rows = rows = rows_of_table(x, offset, *W.shape)       # offset : offset + L
+        # 1. One row for each place.
+        positions = W[rows]                                         # (max_length, D) -> (L, D)
+        # 2. Added to the token that stands there.
+        out = x + positions                                         # (..., L, D)
+        self.cache = {"x": x, "positions": positions, "out": out}
+        return out
+
+    def backward(self, dout):
+        # 2. In the forward pass this was out = x + positions: both get dout, and the rows that of every sequence.
+        dx = dout                                                   # (..., L, D)
+        dpositions = dout.sum(axis=tuple(range(dout.ndim - 2)))     # (..., L, D) -> (L, D)
+        # 1. This was positions = W[rows], so the gradient goes back into these rows, and the others get 0.
+        dW = np.zeros(self.params["W"].shape, dout.dtype)           # (max_length, D)
+        dW[self.rows] = dpositions
+        self.grads = {"out": dout, "x": dx, "positions": dpositions, "W": dW}
+        return dx
+
     FORWARD = (
         ("positions", "W[offset : offset + L]", "L D",
          "Look up one row for each place.", "查表：每个位置取出一行。"),
@@ -45,36 +69,3 @@ class LearnedPositions(Layer):
         ("dW", "dpositions, in the rows that were looked up", "max_length D",
          "Places that nobody used learn nothing.", "没有用到的位置学不到东西。"),
     )
-
-    def __init__(self, max_length, d_model, *, rng=None, dtype=np.float64):
-        super().__init__()
-        max_length, D = size("max_length", max_length), size("d_model", d_model)
-        self.params["W"] = np.random.default_rng(rng).standard_normal((max_length, D)).astype(precision(dtype))
-        self.rows = slice(0, 0)                                     # of W, in the last forward
-
-    def forward(self, x, *, offset=0):
-        W = self.param("W", x)
-        max_length, D = W.shape
-        if x.ndim < 2 or x.shape[-1] != D:
-            raise ValueError(f"x must have shape (..., L, D) with D = {D}; got {x.shape}")
-        offset, L = operator.index(offset), x.shape[-2]
-        if not 0 <= offset <= offset + L <= max_length:
-            raise ValueError(f"positions {offset}..{offset + L - 1} (offset = {offset}, L = {L}) must lie in "
-                             f"0..{max_length - 1}: the table has max_length = {max_length} rows")
-        # 1. One row for each place.
-        positions = W[offset:offset + L]                            # (L, D)
-        # 2. Added to the token that stands there.
-        out = x + positions                                         # (..., L, D)
-        self.rows = slice(offset, offset + L)
-        self.cache = {"x": x, "positions": positions, "out": out}
-        return out
-
-    def backward(self, dout):
-        # 2. out = x + positions
-        dx = dout                                                   # (..., L, D)
-        dpositions = dout.sum(axis=tuple(range(dout.ndim - 2)))     # (..., L, D) -> (L, D)
-        # 1. positions = W[offset : offset + L]
-        dW = np.zeros(self.params["W"].shape, dout.dtype)           # (max_length, D)
-        dW[self.rows] = dpositions
-        self.grads = {"out": dout, "x": dx, "positions": dpositions, "W": dW}
-        return dx

@@ -5,6 +5,7 @@ its proper logarithm, and a loss made of logarithms stays finite. The row's maxi
 """
 import numpy as np
 
+from ..engine.arguments import check_rows
 from ..engine.layer import Layer
 
 
@@ -24,6 +25,25 @@ class LogSoftmax(Layer):
     Source: Blanchard, Higham and Higham 2021, on why to shift by the maximum.
     """
 
+    def forward(self, logits):
+        check_rows("logits", logits, "C")
+        # 1. Shift each row so that its largest logit is 0: no exp can overflow then. (A row of -inf stays.)
+        highest = logits.real.max(axis=-1, keepdims=True, initial=-np.inf)          # (..., 1)
+        shifted = logits - np.where(highest == -np.inf, 0, highest)                 # (..., C)
+        # 2. Subtract the logarithm of the sum of all shares, which is at least exp(0) = 1.
+        total = np.exp(shifted).sum(axis=-1, keepdims=True)                         # (..., 1)
+        log_probs = shifted - np.log(np.where(total == 0, 1, total))                # (..., C)
+        self.cache = {"logits": logits, "log_probs": log_probs}
+        return log_probs
+
+    def backward(self, dlog_probs):
+        # 2. and 1. In the forward pass this was log_probs = logits - log Σ exp(logits). The slope of log Σ exp with
+        # respect to one logit is that class's share, so every logit also gets what all the others sent, in its share.
+        probs = np.exp(self.cache["log_probs"])                                     # (..., C)
+        dlogits = dlog_probs - probs * dlog_probs.sum(axis=-1, keepdims=True)       # (..., C)
+        self.grads = {"log_probs": dlog_probs, "logits": dlogits}
+        return dlogits
+
     FORWARD = (
         ("log_probs", "logits − max − log Σ exp(logits − max)", "... C",
          "Turn each row of scores into logarithms of shares.", "把每一行分数变成份额的对数。"),
@@ -33,19 +53,3 @@ class LogSoftmax(Layer):
          "Raising one logit lowers all the others' shares, each in proportion to its own.",
          "一个分数升高，所有份额都按各自的比例让出一些。"),
     )
-
-    def forward(self, logits):
-        if logits.ndim < 1:
-            raise ValueError(f"logits must have shape (..., C); got {logits.shape}")
-        highest = logits.real.max(axis=-1, keepdims=True, initial=-np.inf)
-        shifted = logits - np.where(highest == -np.inf, 0, highest)                 # the largest becomes 0
-        total = np.exp(shifted).sum(axis=-1, keepdims=True)                         # (..., 1), at least exp(0) = 1
-        log_probs = shifted - np.log(np.where(total == 0, 1, total))                # (..., C)
-        self.cache = {"logits": logits, "log_probs": log_probs}
-        return log_probs
-
-    def backward(self, dlog_probs):
-        probs = np.exp(self.cache["log_probs"])
-        dlogits = dlog_probs - probs * dlog_probs.sum(axis=-1, keepdims=True)       # (..., C)
-        self.grads = {"log_probs": dlog_probs, "logits": dlogits}
-        return dlogits

@@ -4,6 +4,7 @@ Squaring counts a large error far more than a small one, and makes the gradient 
 """
 import numpy as np
 
+from ..engine.arguments import check_same_shape, one_of
 from ..engine.layer import Layer
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -30,6 +31,40 @@ class MeanSquaredError(Layer):
     Source: Gauss 1809.
     """
 
+    def __init__(self, *, reduction="mean"):
+        super().__init__()
+        self.reduction = one_of("reduction", reduction, REDUCTIONS)
+
+    def forward(self, prediction, target):
+        check_same_shape("prediction", prediction, "target", target)
+        # 1. How far off?
+        error = prediction - target                     # (...)
+        # 2. Squared.
+        squares = error * error                         # (...)
+        self.cache = {"prediction": prediction, "target": target, "error": error, "squares": squares}
+        if self.reduction == "none":
+            return squares
+        # 3. On average, or in sum.
+        self.cache["loss"] = loss = squares.sum() / self._count()
+        return loss
+
+    def backward(self, dloss=1):
+        error = self.cache["error"]
+        # 3. In the forward pass this was loss = Σ squares / count.
+        dsquares = dloss if self.reduction == "none" else np.broadcast_to(dloss / self._count(), error.shape)
+        # 2. This was squares = error², and the slope of a square is twice its root.
+        derror = 2 * error * dsquares                   # (...)
+        # 1. This was error = prediction - target.
+        dprediction = derror
+        dtarget = -derror
+        self.grads = {"squares": dsquares, "error": derror, "prediction": dprediction, "target": dtarget}
+        if self.reduction != "none":
+            self.grads["loss"] = dloss
+        return dprediction, dtarget
+
+    def _count(self):
+        return max(self.cache["squares"].size, 1) if self.reduction == "mean" else 1
+
     FORWARD = (
         ("error", "prediction − target", "...",
          "How far off is each number?", "每个数差了多少？"),
@@ -48,41 +83,3 @@ class MeanSquaredError(Layer):
         ("dtarget", "−derror", "...",
          "The target came in with a minus.", "目标带着负号进来，所以梯度也变号。"),
     )
-
-    def __init__(self, *, reduction="mean"):
-        super().__init__()
-        if reduction not in REDUCTIONS:
-            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}; got {reduction!r}")
-        self.reduction = reduction
-
-    def forward(self, prediction, target):
-        if prediction.shape != target.shape:
-            raise ValueError("prediction and target must have the same shape: "
-                             f"prediction is {prediction.shape}, target is {target.shape}")
-        # 1. How far off?
-        error = prediction - target                     # (...)
-        # 2. Squared.
-        squares = error * error                         # (...)
-        self.cache = {"prediction": prediction, "target": target, "error": error, "squares": squares}
-        if self.reduction == "none":
-            return squares
-        # 3. On average, or in sum.
-        self.cache["loss"] = loss = squares.sum() / self._count()
-        return loss
-
-    def backward(self, dloss=1):
-        error = self.cache["error"]
-        # 3. loss = Σ squares / count
-        dsquares = dloss if self.reduction == "none" else np.broadcast_to(dloss / self._count(), error.shape)
-        # 2. squares = error²
-        derror = 2 * error * dsquares                   # (...)
-        # 1. error = prediction - target
-        dprediction = derror
-        dtarget = -derror
-        self.grads = {"squares": dsquares, "error": derror, "prediction": dprediction, "target": dtarget}
-        if self.reduction != "none":
-            self.grads["loss"] = dloss
-        return dprediction, dtarget
-
-    def _count(self):
-        return max(self.cache["squares"].size, 1) if self.reduction == "mean" else 1

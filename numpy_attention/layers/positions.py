@@ -5,7 +5,51 @@ turning slower than the one before. Two positions that are a fixed distance apar
 """
 import numpy as np
 
-from ..engine.arguments import precision, size, whole
+from ..engine.arguments import check_table, precision, size, whole
+from ..engine.layer import Layer
+
+
+class SinusoidalPositions(Layer):
+    """x + sinusoidal_positions(L, D), with nothing to learn and no longest sequence.
+
+    positions(x, *, offset=0) -> out
+
+    offset is the position of the first token, so that a later chunk can go on where an earlier one ended.
+    Shapes: x and out (..., L, D).
+    Raises: ValueError for a single row or number, TypeError for an offset that is not a whole number.
+
+    >>> na.SinusoidalPositions()(np.zeros((1, 2, 4))).round(2)
+    array([[[0.  , 1.  , 0.  , 1.  ],
+            [0.84, 0.54, 0.01, 1.  ]]])
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+
+    def forward(self, x, *, offset=0):
+        check_table("x", x)
+        # 1. A code for each place.
+        positions = sinusoidal_positions(*x.shape[-2:], offset=offset, dtype=x.real.dtype)      # (L, D)
+        # 2. Added to the token that stands there.
+        out = x + positions                                                                     # (..., L, D)
+        self.cache = {"x": x, "positions": positions, "out": out}
+        return out
+
+    def backward(self, dout):
+        # 2. In the forward pass this was out = x + positions, so x gets dout as it is; the code learns nothing.
+        dx = dout                                                                               # (..., L, D)
+        self.grads = {"out": dout, "x": dx}
+        return dx
+
+    FORWARD = (
+        ("positions", "sin and cos of place / 10000^(2i/D)", "L D",
+         "A code for each place.", "每个位置一组正弦和余弦。"),
+        ("out", "x + positions", "... L D",
+         "Write each token's place into its row.", "把位置写进每个词元的那一行。"),
+    )
+    BACKWARD = (
+        ("dx", "dout", "... L D",
+         "A sum hands its gradient on unchanged.", "加法把梯度原样传回去。"),
+    )
 
 
 def sinusoidal_positions(L, d_model, *, offset=0, base=10000.0, dtype=np.float64):

@@ -5,9 +5,8 @@ to add, it is cheaper, and large language models have found that they miss nothi
 """
 import numpy as np
 
-from ..engine.arguments import positive, precision
+from ..engine.arguments import axes_sizes, check_last_axes, positive, precision
 from ..engine.layer import Layer
-from .layer_norm import check_last_axes, sizes
 
 
 class RMSNorm(Layer):
@@ -32,27 +31,9 @@ class RMSNorm(Layer):
     Source: Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", equation (4).
     """
 
-    FORWARD = (
-        ("rms", "√(Σ x² / D + eps)", "... 1",
-         "How large are the row's numbers, typically?", "这一行的数一般有多大？"),
-        ("normed", "x / rms", "... D",
-         "Bring every row to the same size.", "把每一行缩放到同样的大小。"),
-        ("out", "γ ∘ normed", "... D",
-         "Learn what scale each column should have.", "每一列该多大，由 γ 来学。"),
-    )
-    BACKWARD = (
-        ("dgamma", "Σ dout ∘ normed over all rows", "D",
-         "γ multiplied every row.", "γ 乘了每一行，所以梯度乘上它当时乘的数，再对所有行求和。"),
-        ("dnormed", "dout ∘ γ", "... D",
-         "Back through the scale.", "先退回缩放之前。"),
-        ("dx", "(dnormed − normed ∘ mean(dnormed ∘ normed)) / rms", "... D",
-         "Stretching the whole row changes nothing, so that part of the gradient is taken out.",
-         "整行拉伸不会改变结果，所以梯度里要去掉这一部分。"),
-    )
-
     def __init__(self, normalized_shape, *, eps=1e-5, affine=True, dtype=np.float64):
         super().__init__()
-        self.normalized_shape, self.eps = sizes("normalized_shape", normalized_shape), positive("eps", eps)
+        self.normalized_shape, self.eps = axes_sizes("normalized_shape", normalized_shape), positive("eps", eps)
         if affine:
             self.params["gamma"] = np.ones(self.normalized_shape, precision(dtype))
 
@@ -74,14 +55,32 @@ class RMSNorm(Layer):
         row = tuple(range(-len(self.normalized_shape), 0))
         rows = tuple(range(dout.ndim - len(row)))                   # the axes that count the rows
         self.grads = {"out": dout}
-        # 3. out = normed ∘ γ
+        # 3. In the forward pass this was out = normed ∘ γ, one γ for all rows, so it gets their sum.
         if "gamma" in self.params:
             self.grads["gamma"] = (dout * normed).sum(axis=rows)    # (..., D) -> (D,)
-            dnormed = dout * self.param("gamma", rms)          # (..., D)
+            dnormed = dout * self.param("gamma", rms)               # (..., D)
         else:
             dnormed = dout
-        # 2. and 1. normed = x / rms, where rms depends on the whole row too.
+        # 2. and 1. This was normed = x / rms, where rms depends on the whole row, too.
         stretch = (dnormed * normed).mean(axis=row, keepdims=True)  # (..., 1), the way through the rms
         dx = (dnormed - normed * stretch) / rms                     # (..., D)
         self.grads |= {"normed": dnormed, "x": dx}
         return dx
+
+    FORWARD = (
+        ("rms", "√(Σ x² / D + eps)", "... 1",
+         "How large are the row's numbers, typically?", "这一行的数一般有多大？"),
+        ("normed", "x / rms", "... D",
+         "Bring every row to the same size.", "把每一行缩放到同样的大小。"),
+        ("out", "γ ∘ normed", "... D",
+         "Learn what scale each column should have.", "每一列该多大，由 γ 来学。"),
+    )
+    BACKWARD = (
+        ("dgamma", "Σ dout ∘ normed over all rows", "D",
+         "γ multiplied every row.", "γ 乘了每一行，所以梯度乘上它当时乘的数，再对所有行求和。"),
+        ("dnormed", "dout ∘ γ", "... D",
+         "Back through the scale.", "先退回缩放之前。"),
+        ("dx", "(dnormed − normed ∘ mean(dnormed ∘ normed)) / rms", "... D",
+         "Stretching the whole row changes nothing, so that part of the gradient is taken out.",
+         "整行拉伸不会改变结果，所以梯度里要去掉这一部分。"),
+    )

@@ -7,41 +7,13 @@
     none         nothing; a causal model can still tell, because its first token sees one key and its last sees all
 """
 
-from ..engine.layer import Layer
 from ..layers.learned_positions import LearnedPositions
-from ..layers.positions import sinusoidal_positions
+from ..layers.positions import SinusoidalPositions
 from ..layers.variants.alibi import alibi_bias
 from ..layers.variants.rotary import RotaryAttention
 from ..layers.variants.scaled_dot_product import ScaledDotProductAttention
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "alibi", "none")
-
-
-class SinusoidalPositions(Layer):
-    """x + sinusoidal_positions(L, D), with nothing to learn.
-
-    Shapes: x and out (..., L, D).
-
-    >>> from numpy_attention.training.positions import SinusoidalPositions
-    >>> SinusoidalPositions()(np.zeros((1, 2, 4)))[0, 0]
-    array([0., 1., 0., 1.])
-
-    Source: Vaswani et al. 2017, section 3.5.
-    """
-
-    FORWARD = (("out", "x + sin | cos (position / 10000^(2i/D))", "... L D",
-                "Write each token's place into its row.", "把位置写进每个词元的那一行。"),)
-    BACKWARD = (("dx", "dout", "... L D",
-                 "A sum hands its gradient on unchanged.", "加法把梯度原样传回去。"),)
-
-    def forward(self, x):
-        out = x + sinusoidal_positions(*x.shape[-2:], dtype=x.real.dtype)
-        self.cache = {"x": x, "out": out}
-        return out
-
-    def backward(self, dout):
-        self.grads = {"out": dout, "x": dout}
-        return dout
 
 
 def placing_layer(kind, length, d_model, *, rng, dtype):

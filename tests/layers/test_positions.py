@@ -80,3 +80,18 @@ def test_learned_positions_go_on_from_an_offset_and_end_somewhere():
     for L, offset in ((11, 0), (3, 8), (1, 10), (2, -1)):
         with pytest.raises(ValueError, match="max_length = 10"):
             positions(np.zeros((2, L, 4)), offset=offset)
+
+
+def test_the_layer_adds_the_code_to_every_sequence():
+    layer, x = na.SinusoidalPositions(), np.random.default_rng(0).standard_normal((2, 3, 4, 6))
+    assert_array_equal(layer(x), x + na.sinusoidal_positions(4, 6))
+    assert_array_equal(layer(x, offset=3), x + na.sinusoidal_positions(4, 6, offset=3))
+    assert_array_equal(layer.backward(2 * x), 2 * x)
+    assert not layer.named_params()
+    assert layer(x.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("shape", [(6,), (), (0, 6), (4, 0)])
+def test_the_layer_wants_tokens(shape):
+    with pytest.raises(ValueError, match=r"x must have shape \(\.\.\., L, D\), with at least one token; got"):
+        na.SinusoidalPositions()(np.zeros(shape))

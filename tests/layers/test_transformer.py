@@ -1,11 +1,13 @@
 """Encoder and decoder: where the norms stand, what adds up, and what cannot be seen."""
+import copy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import numpy_attention as na
 
-from ..standard import D, L, N, S, draw, randomise, run
+from ..standard import D, L, N, S, as_tuple, draw, randomise, run
 
 X, MEMORY = draw(N, L, D), draw(N, S, D, seed=1)
 MAKE = {
@@ -129,3 +131,54 @@ def test_settings_that_make_no_sense():
         na.TransformerEncoderLayer(8, 2, dropout=1.0)
     with pytest.raises(ValueError, match="share the batch size N"):
         na.TransformerDecoderLayer(D, 2)(X, MEMORY[:1])
+
+
+@pytest.mark.parametrize("name", ["encoder", "decoder"])
+def test_a_stack_may_have_one_layer(name):
+    make = {"encoder": na.TransformerEncoder, "decoder": na.TransformerDecoder}[name]
+    stack = randomise(make(1, D, 2, 11, norm_first=True, rng=0))
+    inputs, options = (X, MEMORY)[:1 + (name == "decoder")], {"mask": na.causal_mask(L), "bias": draw(N, 2, L, L)}
+    if name == "decoder":
+        options |= {"memory_mask": na.padding_mask([3, 5], S), "memory_bias": draw(N, 2, L, S)}
+    out, grads, _ = run(stack, inputs, options)
+    layer, norm = copy.deepcopy(stack.layers[0]), copy.deepcopy(stack.norm)
+    assert_array_equal(out, norm(layer(*inputs, **options)))
+    for mine, theirs in zip(grads, as_tuple(layer.backward(norm.backward(draw(N, L, D, seed=9)))), strict=True):
+        assert_array_equal(mine, theirs)
+    for key in options:
+        assert_array_equal(stack.cache[key], layer.cache[key])
+        if key.endswith("bias"):
+            assert_array_equal(stack.grads[key], layer.grads[key])
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_there_are_biases_unless_they_are_switched_off(name):
+    # Written down, not read off the code: 4 in each attention, 2 in the feed-forward layer, and one in each norm.
+    layers, attentions = (2 if name in ("encoder", "decoder") else 1), (2 if "decoder" in name else 1)
+
+    def biases(**options):
+        layer = MAKE[name](D, 2, 11, **options)
+        return sum(key.endswith((".b", ".beta")) for key in layer.named_params())
+
+    assert biases() == layers * (4 * attentions + 2 + attentions + 1)
+    assert biases(bias=False) == 0
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_what_the_defaults_are(name):
+    layer = MAKE[name](D, 2)
+    part = getattr(layer, "layers", [layer])[0]
+    assert part.feed_forward.up_proj.params["W"].shape == (D, 4 * D)
+    assert isinstance(part.feed_forward.activation, na.ReLU)
+    assert (part.dropout1.p, part.norm1.eps, part.attend.pre, part.attend.post) == (0, 1e-5, False, True)
+    assert {array.dtype for array in layer.named_params().values()} == {np.dtype(np.float64)}
+
+
+def test_a_part_may_be_replaced():
+    layer, plain = na.TransformerEncoderLayer(D, 2, 11, rng=0), na.TransformerEncoderLayer(D, 2, 11, rng=0)
+    layer.norm1 = na.RMSNorm(D)
+    assert layer.norm1 is layer.attend.norm
+    assert "norm1.beta" not in layer.named_params()
+    summed = X + plain.self_attn(X)
+    layer(X)
+    assert_allclose(layer.cache["heard"], na.RMSNorm(D)(summed), rtol=1e-13)

@@ -19,12 +19,10 @@ from ..standard import EXAMPLES, draw, randomise
 SENTENCES = {
     "BlockedAttention": {"running", "log_sum", "heads", "dV", "dQ", "dK"},
     "LearnedPositions": {"positions", "dW"},
+    "SinusoidalPositions": {"positions"},
     "ExtraKeyAttention": {"biased"},
     "ScaledDotProductAttention, options": {"dbias"},
-    "TransformerDecoder,": {"dmemory", "db", "dW"},
-    "TransformerEncoderLayer, pre-norm": {"attended", "transformed", "dactive", "dconcat", "db", "dW"},
-    "TransformerDecoderLayer": {"attended", "crossed", "transformed", "dactive", "dconcat",
-                                "db", "dW"},
+    "TransformerDecoder,": {"dmemory"},
     "CrossEntropyLoss, weighted": {"dlosses"},
 }
 
