@@ -52,7 +52,7 @@ def run(arguments):
             print(f"bench: there is no folder for {path}", file=sys.stderr)
             return USAGE_ERROR
     if arguments.figure:
-        from ..plots.cost import plot_cost
+        from ..plots.curves import plot_cost
     quick = QUICK if arguments.quick else {}
     seconds = quick.get("seconds", 6.0) if arguments.seconds is None else arguments.seconds
     dtypes = arguments.dtype or quick.get("dtype", "both")

@@ -21,6 +21,7 @@ COMMANDS = {    # name: what it does; commands/<name>.py configures and runs it
     "look": "look into a trained model: its heads, its next words, what it writes",
     "claims": "measure what textbooks claim about attention",
     "course": "the lessons: list them, start your own copy, grade it",
+    "fonts": "rebuild the two small fonts that figures and pages carry with them",
     "bench": "time forward and backward, also against PyTorch where it is installed",
 }
 

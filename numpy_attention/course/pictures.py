@@ -2,13 +2,15 @@
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from ..plots.figure import finish, picture
+from ..plots.curves import power
+from ..plots.figure import Picture, finish, styled
 from ..words.colours import GREY, HUES, WEIGHTS, ink
 from ..words.terminal import width as text_width
 
 MARKERS = "osD^vP*"
 
 
+@styled
 def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None, alt, size=(7.5, 3.6)):
     """Several curves over the same x, told apart by colour and by marker, each named at the right.
 
@@ -25,11 +27,11 @@ def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None,
     x  1  2
     a  1  2
     """
-    figure = picture(None, *size)
+    figure = Picture(figsize=size)
     axes = figure.add_axes((0.11, 0.16, 0.66, 0.72))
     for axis in log:
         getattr(axes, f"set_{axis}scale")("log")
-        getattr(axes, f"{axis}axis").set_major_formatter(_power)
+        getattr(axes, f"{axis}axis").set_major_formatter(power)
         getattr(axes, f"{axis}axis").set_minor_formatter("")
     for (name, y), colour, marker in zip(lines.items(), HUES * 3, MARKERS * 3, strict=False):
         axes.plot(x, np.asarray(y, float), color=colour, marker=marker, markersize=4, linewidth=1.4, label=name)
@@ -39,7 +41,7 @@ def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None,
     if limits:
         axes.set_ylim(*limits)
     if "x" in log and len(x) <= 8:
-        axes.set_xticks(x, [_power(value) for value in x])
+        axes.set_xticks(x, [power(value) for value in x])
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
     axes.set_xlabel(xlabel, fontsize=9)
     axes.set_ylabel(ylabel, fontsize=9)
@@ -51,18 +53,7 @@ def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None,
     return finish(figure, alt, "\n".join(text))
 
 
-def _power(value, _position=None):
-    """A tick of a logarithmic axis: 10⁻³ for a power of ten beyond ten thousand, the number itself in between.
-
-    >>> _power(1e-5), _power(100.0)
-    ('10⁻⁵', '100')
-    """
-    exponent = round(np.log10(value))
-    if not np.isclose(value, 10.0 ** exponent) or abs(exponent) < 4:
-        return f"{value:g}"
-    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
+@styled
 def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digits=2, limits=(0, 1), alt):
     """A small table of numbers, coloured by value, with names on both sides.
 
@@ -80,7 +71,7 @@ def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digit
     wide, high = values.shape[1] * cell_wide, values.shape[0] * cell_high
     left = 0.45 + 0.08 * max(map(text_width, map(str, rows)))
     size = max(left + wide + 0.4, 4.5), high + 1.25
-    figure = picture(None, *size)
+    figure = Picture(figsize=size)
     axes = figure.add_axes((left / size[0], 0.12 / size[1], wide / size[0], high / size[1]))
     draw_matrix(axes, values, (colormaps[WEIGHTS], Normalize(*limits)), pitch=(cell_wide, cell_high), numbers=True,
                 digits=digits, size=9)
@@ -93,6 +84,7 @@ def table(values, rows, columns, *, title="", rowlabel="", columnlabel="", digit
     return finish(figure, alt, "\n".join(lines))
 
 
+@styled
 def coloured(panels, *, title="", alt):
     """Several small tables in a row; each number has the colour of the group that it came from.
 
@@ -110,7 +102,7 @@ def coloured(panels, *, title="", alt):
         left += len(numbers[0]) * cell[0] + 0.55
     tall = max(len(numbers) for _, numbers, _ in panels)
     size = left, tall * cell[1] + 1.1
-    figure = picture(None, *size)
+    figure = Picture(figsize=size)
     for at, (name, numbers, groups) in zip(lefts, panels, strict=True):
         rows, columns = np.shape(numbers)
         axes = figure.add_axes((at / size[0], (size[1] - 0.85 - rows * cell[1]) / size[1], columns * cell[0] / size[0],
@@ -126,6 +118,7 @@ def coloured(panels, *, title="", alt):
                                            for name, numbers, _ in panels))
 
 
+@styled
 def four_ways(weights, tokens, *, alt):
     """One table of weights drawn four ways: scaled to its own range, 0 to 1, upside down, and on a logarithmic scale.
 
@@ -139,7 +132,7 @@ def four_ways(weights, tokens, *, alt):
     low, high = weights.min(), max(weights.max(), weights.min() + 1e-12)
     ways = [("A: own range 自动范围", Normalize(low, high), "upper"), ("B: 0 … 1", Normalize(0, 1), "upper"),
             ("C: 原点在下 origin below", Normalize(0, 1), "lower"), ("D: 对数 logarithmic", LogNorm(1e-6, 1), "upper")]
-    figure = picture(None, 11, 3.1)
+    figure = Picture(figsize=(11, 3.1))
     for place, (name, norm, origin) in enumerate(ways):
         axes = figure.add_axes((0.04 + 0.245 * place, 0.1, 0.2, 0.72))
         axes.imshow(np.maximum(weights, 1e-6), cmap=colormaps[WEIGHTS], norm=norm, origin=origin)

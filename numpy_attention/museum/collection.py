@@ -5,6 +5,8 @@ from . import bugs_backward, bugs_elsewhere, bugs_heads, bugs_masks, bugs_softma
 from .rooms import ROOMS
 from .specimen import SPECIMENS
 
+FAMILIES = {"bugs_softmax": ("softmax", "softmax"), "bugs_heads": ("头", "heads"), "bugs_masks": ("掩码", "masks"),
+            "bugs_backward": ("反向", "the way back"), "bugs_elsewhere": ("其他", "elsewhere")}
 ORDER = [file.__name__ for file in (bugs_softmax, bugs_heads, bugs_masks, bugs_backward, bugs_elsewhere)]
 
 

@@ -7,7 +7,7 @@ import html
 
 from ..words.pictures import draw
 from ..words.terminal import table
-from .collection import card, names
+from .collection import FAMILIES, card, names
 from .detectors import DETECTORS, alarm, applies
 from .rooms import ROOMS
 
@@ -68,7 +68,8 @@ class Matrix:
     def plot(self, **options):
         """The matrix as a picture; returns a matplotlib Figure."""
         caught = [[self.caught(s, d) for d in self.detectors] for s in self.specimens]
-        return draw("plot_detection_matrix", self.specimens, self.detectors, caught, **options)
+        groups = [FAMILIES[card(s).plant.__module__.rpartition(".")[2]] for s in self.specimens]
+        return draw("plot_detection_matrix", self.specimens, self.detectors, caught, **{"groups": groups, **options})
 
     def to_dict(self):
         """{specimen: {detector: True, False or None}}."""

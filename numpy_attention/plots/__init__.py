@@ -1,8 +1,10 @@
 """Pictures of attention. Only this part needs matplotlib; it is imported when a plot is first asked for.
 
 Every plot takes arrays, a layer or a trace, and returns a figure that pyplot does not know: it shows itself once in a
-notebook, ``figure.save(path)`` writes .png, .svg or .pdf, ``figure.alt_text`` says it in a sentence or two, and
-``figure.plain_text`` holds its numbers.
+notebook, ``figure.save(path)`` writes .png, .svg, .pdf or .pgf, ``figure.alt_text`` says it in a sentence or two, and
+``figure.plain_text`` holds its numbers. ``fig=`` and ``ax=`` put it into a figure of the user's at any size, and
+``size="column"``, ``"page"`` or ``"slide"`` makes one for a paper or a talk. The user's style sheet changes fonts and
+background, never what a matrix shows.
 """
 try:
     import matplotlib  # noqa: F401
@@ -11,6 +13,7 @@ except ImportError as error:
 
 from .check import plot_gradient_check
 from .cross import plot_cross_attention
+from .curves import plot_step_curve as plot_step_curve
 from .detection_matrix import plot_detection_matrix as plot_detection_matrix
 from .figure import Picture, save
 from .film import plot_film
@@ -21,7 +24,6 @@ from .masks import plot_masks
 from .mixing import plot_mixing
 from .mnemonic import plot_mnemonic
 from .query_key import plot_query_key
-from .step_curve import plot_step_curve as plot_step_curve
 from .symmetry import plot_symmetry
 from .walkthrough import plot_walkthrough
 

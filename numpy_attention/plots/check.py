@@ -4,17 +4,21 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import LogNorm
 
-from .colours import ACCENT, signed_scale
-from .figure import finish
+from ..words.colours import ACCENT
+from ..words.languages import each, say
+from .captions import title as two_lines
+from .drawing import signed_scale
+from .figure import finish, styled
+from .inputs import to_array
 from .matrix import outline
 from .row import Panel, draw_row, row_text
-from .sources import to_array
-from .words import each, say
 
 SMALLEST = 1e-16
 
 
-def plot_gradient_check(analytic, numeric=None, *, tolerance=1e-6, name=None, lang="en", fig=None):
+@styled
+def plot_gradient_check(analytic, numeric=None, *, tolerance=1e-6, name=None, title=None, lang="en",
+                        size=None, fig=None, ax=None):
     """Draw a gradient computed by backward, the measured one, and their relative error on a logarithmic scale.
 
     The error of a number is |analytic − numeric| / max(|analytic|, |numeric|), where the largest number of the
@@ -26,11 +30,12 @@ def plot_gradient_check(analytic, numeric=None, *, tolerance=1e-6, name=None, la
         numeric: gradient by measurement, the same shape.
         tolerance: the largest relative error that passes.
         name: of the tensor, such as "dQ".
+        title: replaces the finding on top.
         lang: "en", "zh" or "both".
-        fig: a Figure or SubFigure to draw into.
+        size: "column", "page", "slide", or inches of width.
+        fig, ax: a Figure, SubFigure or Axes to draw into, of any size.
 
-    Returns:
-        a Figure, with ``alt_text`` and ``plain_text``.
+    Returns: a Figure, with ``alt_text`` and ``plain_text``.
 
     >>> plot_gradient_check(np.array([[1.0, 2.0]]), np.array([[1.0, 4.0]]), name="dW").alt_text
     'dW is WRONG: 1 of 2 numbers differ by more than 1e-06; worst at (0, 1): 2 by backward, 4 measured.'
@@ -39,7 +44,7 @@ def plot_gradient_check(analytic, numeric=None, *, tolerance=1e-6, name=None, la
         name, numeric, analytic = name or f"d{analytic.name}", analytic.numeric, analytic.analytic
     if numeric is None:
         raise TypeError("numeric must be given too, unless analytic is a row of a GradientReport")
-    name = name or say(lang, "gradient", "梯度")
+    name = name or say(lang, "梯度", "gradient")
     analytic, numeric = to_array(analytic, "analytic"), to_array(numeric, "numeric")
     if analytic.shape != numeric.shape:
         raise ValueError(f"analytic and numeric must share a shape: {analytic.shape} and {numeric.shape}")
@@ -52,36 +57,39 @@ def plot_gradient_check(analytic, numeric=None, *, tolerance=1e-6, name=None, la
     bad = int(np.sum(~(error <= tolerance)))
     worst = np.unravel_index(np.argmax(np.nan_to_num(error, nan=np.inf)), error.shape)
     place = f"({', '.join(map(str, worst))})"
-    signed, steps = signed_scale(analytic, numeric), (colormaps["Greys"], LogNorm(SMALLEST, 1))
-    axes = (say(lang, "row ↓", "行 ↓"), say(lang, "column →", "列 →"))
+    signed, steps = signed_scale(analytic, numeric, gradients=True), (colormaps["Greys"], LogNorm(SMALLEST, 1))
+    axes = two_lines(lang, "行", "row") + " ↓", say(lang, "列", "column") + " →"
     panels = [
-        Panel(say(lang, "by backward", "反向求得"), analytic.reshape(flat), signed, name, name, axes=axes),
-        Panel(say(lang, "measured", "数值测得"), numeric.reshape(flat), signed, name, axes=axes),
-        Panel(say(lang, "relative error", "相对误差"), np.clip(error.reshape(flat), SMALLEST, 1), steps, axes=axes,
-              bar=say(lang, f"tolerance {tolerance:g}", f"容差 {tolerance:g}"), numbers=lambda value: f"{value:.0e}"),
+        Panel(say(lang, "反向求得", "by backward"), analytic.reshape(flat), signed, name, name, axes=axes),
+        Panel(say(lang, "数值测得", "measured"), numeric.reshape(flat), signed, name, axes=axes),
+        Panel(say(lang, "相对误差", "relative error"), np.clip(error.reshape(flat), SMALLEST, 1), steps, axes=axes,
+              bar=say(lang, f"容差 {tolerance:g}", f"tolerance {tolerance:g}"),
+              numbers=lambda value: f"{value:.0e}".replace("e-0", "e-")),
     ]
-    verdict = say(lang, f"{name} agrees: no error above {tolerance:g}", f"{name} 一致：没有误差超过 {tolerance:g}")
-    if bad:
-        verdict = say(lang, f"{name} is WRONG: {bad} of {error.size} numbers differ by more than {tolerance:g}",
-                      f"{name} 不对：{error.size} 个数里有 {bad} 个误差超过 {tolerance:g}")
-    found = say(lang, f"framed: the largest error, {error[worst]:.1e} at {place}",
-                f"加框：最大误差 {error[worst]:.1e}，在 {place}")
+    verdict = title or two_lines(lang, f"{name} 一致：没有误差超过 {tolerance:g}",
+                                 f"{name} agrees: no error above {tolerance:g}")
+    if bad and not title:
+        verdict = two_lines(lang, f"{name} 不对：{error.size} 个数里有 {bad} 个误差超过 {tolerance:g}",
+                      f"{name} is WRONG: {bad} of {error.size} numbers differ by more than {tolerance:g}")
+    found = say(lang, f"加框：最大误差 {error[worst]:.1e}，在 {place}",
+                f"framed: the largest error, {error[worst]:.1e} at {place}")
     rows, columns = ([str(i) for i in range(n)] for n in panels[0].values.shape)
-    figure, drawn = draw_row(panels, rows, columns, title=verdict, lang=lang, fig=fig, footer=found)
+    page, drawn = draw_row(panels, rows, columns, title=verdict, lang=lang,
+                           fig=fig, ax=ax, size=size, footer=found)
     outline(drawn[2], *divmod(int(np.ravel_multi_index(worst, error.shape)), flat[1]))
-    figure.axes[-1].axvline(tolerance, color=ACCENT, linewidth=2)
+    page.bars[-1].axvline(tolerance, color=ACCENT, linewidth=2)
 
     def alt(lang):
         ends = f"{analytic[worst]:.3g}", f"{numeric[worst]:.3g}"
         if not bad:
-            return say(lang, f"{name} agrees with the measurement: largest error {error[worst]:.1e} at {place}.",
-                       f"{name} 与数值测得的一致：最大相对误差 {error[worst]:.1e}，在 {place}。")
-        return say(lang, f"{name} is WRONG: {bad} of {error.size} numbers differ by more than {tolerance:g}; worst at "
-                         f"{place}: {ends[0]} by backward, {ends[1]} measured.",
-                   f"{name} 不对：{error.size} 个数里有 {bad} 个误差超过 {tolerance:g}；最差在 {place}："
-                   f"反向 {ends[0]}，测得 {ends[1]}。")
+            return say(lang, f"{name} 与数值测得的一致：最大相对误差 {error[worst]:.1e}，在 {place}。",
+                       f"{name} agrees with the measurement: largest error {error[worst]:.1e} at {place}.")
+        return say(lang, f"{name} 不对：{error.size} 个数里有 {bad} 个误差超过 {tolerance:g}；最差在 {place}："
+                   f"反向 {ends[0]}，测得 {ends[1]}。",
+                   f"{name} is WRONG: {bad} of {error.size} numbers differ by more than {tolerance:g}; worst at "
+                         f"{place}: {ends[0]} by backward, {ends[1]} measured.")
 
-    return finish(figure, each(lang, alt), row_text(verdict, panels, rows, columns))
+    return finish(page, each(lang, alt), row_text(verdict, panels, rows, columns))
 
 
 def relative_error(analytic, numeric):

@@ -2,20 +2,21 @@
 
 import numpy as np
 
-from .colours import weight_scale
-from .figure import finish
-from .maps import hidden_cells
+from ..words.languages import each, say
+from .captions import title as two_lines
+from .drawing import weight_scale
+from .figure import finish, styled
+from .inputs import find, formula_of, hidden_cells, one_head, tokens_of
 from .matrix import outline
 from .row import Panel, draw_row, row_text
-from .sources import find, formula_of, one_head, tokens_of
-from .statistics import check_weights, looks
+from .statistics import check_weights, finding, looks
 from .tokens import read_both, read_tokens
-from .words import each, say
 
 
+@styled
 def plot_cross_attention(
     weights, query_tokens=None, key_tokens=None, *, value_tokens=None, gold=None, mask=None,
-    head=0, batch=0, lang="en", fig=None,
+    head=0, batch=0, title=None, lang="en", size=None, fig=None, ax=None,
 ):
     """Draw queries against a memory; each column says "key→value", and the place where a query should look is framed.
 
@@ -24,13 +25,14 @@ def plot_cross_attention(
         query_tokens, key_tokens: labels of rows and columns.
         value_tokens: what each place of the memory hands over, for the column labels.
         gold: for each query the index of the key it should find, None for none.
-        mask: boolean, True where a query may attend.
+        mask: boolean, True where a query may attend; the layer's own unless given.
         head, batch: which head and item of the batch.
+        title: replaces the finding on top.
         lang: "en", "zh" or "both".
-        fig: a Figure or SubFigure to draw into.
+        size: "column", "page", "slide", or inches of width.
+        fig, ax: a Figure, SubFigure or Axes to draw into, of any size.
 
-    Returns:
-        a Figure, with ``alt_text`` and ``plain_text``.
+    Returns: a Figure, with ``alt_text`` and ``plain_text``.
 
     >>> weights = np.array([[0.1, 0.8, 0.1], [0.6, 0.2, 0.2]])
     >>> figure = plot_cross_attention(weights, ["b?", "c?"], ["a", "b", "c"], value_tokens=["1", "2", "3"], gold=[1, 2])
@@ -45,28 +47,31 @@ def plot_cross_attention(
         given = read_tokens(value_tokens, S, "value_tokens", f"S = {S} keys (columns)")
         columns = [f"{key}→{value}" for key, value in zip(columns, given, strict=True)]
     gold = _read_gold(gold, L, S)
-    hidden = hidden_cells(mask, values.shape, head=head, batch=batch)
+    hidden = hidden_cells(mask, values.shape, head=head, batch=batch, source=weights)
     panel = Panel("weights", values, weight_scale(), formula_of(weights, "weights"),
-                  say(lang, "attention weight", "注意力权重"), hidden, sums=True)
+                  say(lang, "注意力权重", "attention weight"), hidden, sums=True)
     found = sum(j is not None and np.argmax(row) == j for row, j in zip(values, gold, strict=True))
     wanted = sum(j is not None for j in gold)
-    title = say(lang, f"Cross-attention: {L} queries read {S} places of a memory",
-                f"交叉注意力：{L} 个查询读 {S} 处记忆")
-    footer = say(lang, f"framed: where the query should look · found by {found} of {wanted}",
-                 f"加框：应该看的地方 · {wanted} 个里有 {found} 个找到") if wanted else ""
-    figure, (axes,) = draw_row([panel], rows, columns, title=title, lang=lang, fig=fig, footer=footer)
+    if title is None and wanted:
+        title = two_lines(lang, f"{wanted} 个查询里有 {found} 个找到它该看的地方",
+                          f"{found} of {wanted} queries find the place where they should look")
+    elif title is None:
+        title = two_lines(lang, *(finding(values, rows, columns, one, hidden) for one in ("zh", "en")))
+    footer = say(lang, "加框：应该看的地方", "framed: where the query should look") if wanted else ""
+    page, (axes,) = draw_row([panel], rows, columns, title=title, lang=lang,
+                             fig=fig, ax=ax, size=size, footer=footer)
     for i, j in enumerate(gold):
         if j is not None:
             outline(axes, i, j)
 
     def alt(lang):
-        seen = "; ".join(looks(values, rows, columns, lang)[:8])
+        seen = say(lang, "；", "; ").join(looks(values, rows, columns, lang)[:8])
         if not wanted:
-            return f"{say(lang, f'{L} queries against {S} keys', f'{L} 个查询对 {S} 个键')}: {seen}."
-        return say(lang, f"{found} of {wanted} queries look most at the framed key: {seen}.",
-                   f"{wanted} 个查询里有 {found} 个最看加框的键：{seen}。")
+            return f"{say(lang, f'{L} 个查询对 {S} 个键：{seen}。', f'{L} queries against {S} keys: {seen}.')}"
+        return say(lang, f"{wanted} 个查询里有 {found} 个最看加框的键：{seen}。",
+                   f"{found} of {wanted} queries look most at the framed key: {seen}.")
 
-    return finish(figure, each(lang, alt), row_text(title, [panel], rows, columns))
+    return finish(page, each(lang, alt), row_text(title, [panel], rows, columns))
 
 
 def _read_gold(gold, L, S):

@@ -3,26 +3,28 @@
 import numpy as np
 from matplotlib.patches import ConnectionPatch
 
-from . import marks
-from .bar import weight_bar
-from .colours import GREY, weight_scale
-from .figure import axes_at, finish, picture
-from .maps import hidden_cells
-from .matrix import draw_matrix
-from .sources import to_array
-from .statistics import check_weights, entropy, largest, looks
-from .text import decimal
+from ..words.colours import GREY, HUES
+from ..words.languages import each, say
+from .captions import each_line, key_axis, pattern_words, query_axis
+from .drawing import weight_bar, weight_scale
+from .figure import finish, styled
+from .inputs import hidden_cells, to_array
+from .matrix import draw_matrix, number
+from .page import LINE, fold, foreground, open_page
+from .statistics import check_weights, entropy, looks, pattern
 from .tokens import column_room, read_both, row_room
-from .words import each, key_axis, query_axis, say
 
 MOST_FRAMES = 8
 
 
+@styled
 def plot_film(
     snapshots, steps, curve, *, curve_steps=None, curve_label="loss", query_tokens=None, key_tokens=None,
-    mask=None, lang="en", fig=None,
+    mask=None, name="", title=None, lang="en", size=None, fig=None, ax=None,
 ):
     """Draw snapshots of one head over the curve of the training; thin lines tie each snapshot to its step.
+
+    ``save_film`` writes the same as a film that moves, with all heads.
 
     Args:
         snapshots: (k, L, S), the weights of one head at k steps.
@@ -32,11 +34,14 @@ def plot_film(
         curve_label: what the curve shows.
         query_tokens, key_tokens: labels of rows and columns.
         mask: boolean, True where a query may attend.
+        name: which head it is, "layer 1, head 0".
+        title: replaces the finding on top.
         lang: "en", "zh" or "both".
-        fig: a Figure or SubFigure to draw into.
+        size: "column", "page", "slide", or inches of width.
+        fig, ax: a Figure, SubFigure or Axes to draw into, of any size.
 
-    Returns:
-        a Figure, with ``alt_text`` and ``plain_text``. Of more than 8 snapshots 8 are shown, first and last included.
+    Returns: a Figure, with ``alt_text`` and ``plain_text``. Of more than 8 snapshots 8 are shown, first and last
+        included; fewer where there is less room.
 
     >>> maps = np.array([[[0.5, 0.5]], [[1.0, 0.0]]])
     >>> plot_film(maps, [0, 9], [1, 0], curve_steps=[0, 9], query_tokens=["a"], key_tokens=["a", "b"]).alt_text
@@ -55,54 +60,99 @@ def plot_film(
     L, S = maps.shape[1:]
     rows, columns = read_both(query_tokens, key_tokens, L, S)
     hidden = hidden_cells(mask, (L, S))
-    shown = np.unique(np.linspace(0, len(maps) - 1, min(len(maps), MOST_FRAMES)).round().astype(int))
-    wide = min(2.4, 12 / len(shown) - 0.25)
-    tall = wide * min(max(L / max(S, 1), 0.4), 2.0)
-    left, above = 0.55 + row_room(rows), 0.8 + column_room(columns, wide / max(S, 1), size=8)
-    size = left + (wide + 0.25) * len(shown) + 1.2, above + tall + 3.0
-    figure = picture(fig, *size)
-    below = axes_at(figure, size, left, above + tall + 0.75, (wide + 0.25) * len(shown) - 0.25, 1.5)
-    below.plot(curve_steps, curve, color="black", linewidth=1.4, marker="o" if len(curve) < 3 else None)
-    below.set_xlabel(say(lang, "training step", "训练步数"), fontsize=9)
-    below.set_ylabel(curve_label, fontsize=9)
-    below.tick_params(labelsize=8, length=2)
-    below.spines[["top", "right"]].set_visible(False)
-    for place, k in enumerate(shown):
-        axes = axes_at(figure, size, left + place * (wide + 0.25), above, wide, tall)
-        pitch = wide / max(S, 1), tall / max(L, 1)
-        draw_matrix(axes, maps[k], weight_scale(), pitch=pitch, hidden=hidden, numbers=min(pitch) > 0.36, size=8,
-                    rows=None if place else rows, columns=columns)
-        middle = left + place * (wide + 0.25) + wide / 2
-        marks.write(figure, size, middle, 0.42, say(lang, f"step {steps[k]}", f"第 {steps[k]} 步"), fontsize=9)
-        found, most = entropy(maps[k], hidden)
-        spread = " · ".join([f"{decimal(found)}/{decimal(most)}", decimal(largest(maps[k]))])
-        marks.write(figure, size, middle, 0.58, spread, fontsize=7.5, color=GREY)
-        _tie(figure, axes, below, steps[k])
-        axes.set_ylabel("" if place else query_axis(lang), fontsize=8, color=GREY)
-        axes.set_xlabel(key_axis(lang), fontsize=8, color=GREY, labelpad=2)
-    weight_bar(figure, axes_at(figure, size, size[0] - 0.85, above, 0.13, tall), weight_scale(), S, lang)
-    title = say(lang, "How the head learned", "这个头是怎样学会的")
-    marks.write(figure, size, 0.15, 0.1, title, ha="left", fontsize=12)
-    note = say(lang, "grey: mean entropy of the rows / its maximum, in nats · largest weight",
-               "灰字：各行的平均熵 / 最大可能值（nats）· 最大权重")
-    marks.write(figure, size, left, size[1] - 0.18, note, ha="left", fontsize=8, color=GREY)
-    entropies = [entropy(frame, hidden)[0] for frame in maps]
+    ends = [pattern(frame, hidden, rows if rows == columns else None) for frame in (maps[0], maps[-1])]
+    found = each_line(lang, lambda one: _finding(name, ends, columns, maps, hidden, one))
+    page = open_page(lambda *room: FilmLayout(*room, len(maps), L, S, rows, columns, title or found), fig=fig, ax=ax,
+                     size=size)
+    layout = page.layout
+    entropies = [entropy(frame, hidden) for frame in maps]
+    charts = _charts(page, layout, curve_steps, curve, curve_label, steps, entropies, lang)
+    for place, k in enumerate(layout.shown):
+        left = layout.left + place * layout.step
+        axes = page.axes(left, layout.top, layout.wide, layout.tall)
+        pitch = layout.wide * page.scale / max(S, 1), layout.tall * page.scale / max(L, 1)
+        draw_matrix(axes, maps[k], weight_scale(), pitch=pitch, hidden=hidden, numbers=maps[k].size <= 64,
+                    size=page.points(8), rows=None if place else rows, columns=columns,
+                    words=(query_axis(lang) if not place else "", key_axis(lang) if not place else ""))
+        page.write(left + layout.wide / 2, layout.top - layout.labels - 0.05, say(lang, f"第 {steps[k]} 步",
+                   f"step {steps[k]}"), fontsize=9, va="bottom")
+        _tie(page, axes, charts, steps[k])
+    weight_bar(page, layout.size[0] - 0.85, layout.top, layout.tall, weight_scale(), S, lang, wide=0.13)
+    page.write(0.15, 0.1, layout.title, ha="left", fontsize=12, keep=True, room=layout.size[0] - 0.3)
 
     def alt(lang):
-        seen = "; ".join(looks(maps[-1], rows, columns, lang)[:6])
-        first, last = decimal(entropies[0]), decimal(entropies[-1])
+        seen = say(lang, "；", "; ").join(looks(maps[-1], rows, columns, lang)[:6])
+        first, last = number(entropies[0][0]), number(entropies[-1][0])
         change = f"{first} → {last} nats", f"{curve_label} {curve[0]:.3g} → {curve[-1]:.3g}"
-        ends = f"{steps[0]}–{steps[-1]}"
-        return say(lang, f"{len(maps)} snapshots of steps {ends}: mean entropy {', '.join(change)}. At the end {seen}.",
-                   f"第 {ends} 步的 {len(maps)} 张快照：平均熵 {'，'.join(change)}。最后 {seen}。")
+        between = f"{steps[0]}–{steps[-1]}"
+        return say(lang, f"第 {between} 步的 {len(maps)} 张快照：平均熵 {'，'.join(change)}。最后 {seen}。",
+                   f"{len(maps)} snapshots of steps {between}: mean entropy {', '.join(change)}. At the end {seen}.")
 
-    lines = [f"{say(lang, 'step', '步')} {step}: {say(lang, 'entropy', '熵')} {decimal(e)} nats" for step, e in
-             zip(steps, entropies, strict=True)]
-    return finish(figure, each(lang, alt), "\n".join([title, *lines]))
+    words = say(lang, "步", "step"), say(lang, "熵", "entropy")
+    lines = [f"{words[0]} {step}: {words[1]} {number(e)} nats" for step, (e, _) in zip(steps, entropies, strict=True)]
+    return finish(page, each(lang, alt), "\n".join([title or found, *lines]))
 
 
-def _tie(figure, above, below, step):
-    """A thin line from a snapshot down to its step on the curve."""
-    below.axvline(step, color=GREY, linewidth=0.7, linestyle=":")
-    figure.add_artist(ConnectionPatch((0.5, -0.13), (step, 1), above.transAxes, below.get_xaxis_transform(),
-                                      color=GREY, linewidth=0.7, linestyle=":"))
+def _finding(name, ends, columns, maps, hidden, lang):
+    """What the head has come to do."""
+    who = name or say(lang, "这个头", "the head")
+    now = pattern_words(ends[1], columns, lang)
+    if ends[1].kind not in ("mixed", "uniform"):
+        text = say(lang, f"{who}学会了看{now}", f"{who} learns to look at {now}")
+    else:
+        before, after = (number(entropy(frame, hidden)[0]) for frame in (maps[0], maps[-1]))
+        text = say(lang, f"{who}是怎样变化的：平均熵 {before} → {after} nats",
+                   f"how {who} changed: mean entropy {before} → {after} nats")
+    return text[0].upper() + text[1:]
+
+
+class FilmLayout:
+    """Frames side by side, the curve and the entropy below them."""
+
+    def __init__(self, room, most, count, L, S, rows, columns, title):
+        frames = max(2, min(MOST_FRAMES, int((room - 2.0) / 1.15), count)) if count > 1 else 1
+        self.shown = np.unique(np.linspace(0, count - 1, frames).round().astype(int))
+        self.left = 0.3 + max(0.5, row_room(rows))
+        self.wide = max(0.6, min(2.4, (room - self.left - 1.3) / len(self.shown) - 0.25))
+        self.tall = self.wide * min(max(L / max(S, 1), 0.125), 2.0)
+        self.step = self.wide + 0.25
+        across = self.left + self.step * len(self.shown) + 1.1
+        self.title = fold(title, across - 0.3, 12)
+        self.labels = column_room(columns, self.wide / max(S, 1), size=8) + 0.16
+        self.top = 0.3 + LINE * (self.title.count("\n") + 1) + self.labels + 0.2
+        self.charts = self.top + self.tall + 0.45
+        self.size = across, self.charts + 2.62
+
+
+def _charts(page, layout, curve_steps, curve, label, steps, entropies, lang):
+    """The curve, and below it the mean entropy of the rows beside the most it could be."""
+    wide = layout.step * len(layout.shown) - 0.25
+    below = page.axes(layout.left, layout.charts, wide, 1.15)
+    spread = page.axes(layout.left, layout.charts + 1.45, wide, 0.6, sharex=below)
+    line = 1.4 * min(1, page.scale)
+    below.plot(curve_steps, curve, color=foreground(), linewidth=line, marker="o" if len(curve) < 3 else None)
+    spread.plot(steps, [found for found, _ in entropies], color=HUES[0], linewidth=line, marker="o", markersize=3)
+    most = entropies[0][1]
+    if np.isfinite(most):
+        spread.axhline(most, color=GREY, linewidth=0.7, linestyle="--")
+        spread.set_ylim(0, most * 1.15 or 1)
+        spread.set_yticks([0, most], ["0", number(most)])
+    size = page.points(8)
+    for axes in (below, spread):
+        axes.tick_params(labelsize=size or 1, length=2, labelleft=bool(size), labelbottom=bool(size) and axes is spread)
+        axes.spines[["top", "right"]].set_visible(False)
+    words = ((layout.charts - 0.02, label), (layout.charts + 1.43, say(lang, "平均熵（nats）", "mean entropy, nats")))
+    for y, text in words:
+        page.write(layout.left + 0.06, y, text + " ↑", ha="left", va="bottom", fontsize=8.5)
+    page.write(layout.left + wide / 2, layout.charts + 2.28, say(lang, "训练步数", "training step") + " →", fontsize=9)
+    page.write(layout.left + wide + 0.05, layout.charts + 1.47, say(lang, "虚线：最大", "dashed: its maximum"),
+               fontsize=8, color=GREY, ha="left", room=1.05)
+    return below, spread
+
+
+def _tie(page, above, charts, step):
+    """A thin line from a snapshot down to its step on the curves."""
+    for axes in charts:
+        axes.axvline(step, color=GREY, linewidth=0.7, linestyle=":")
+    page.add(ConnectionPatch((0.5, -0.04), (step, 1), above.transAxes, charts[0].get_xaxis_transform(),
+                             color=GREY, linewidth=0.7, linestyle=":"))

@@ -2,7 +2,7 @@
 
 matplotlib's own font has no Chinese, and many machines have no Chinese font at all, so the plots bring a small one.
 It is registered when the first figure is drawn and given to the single texts of that figure: the user's settings
-stay as they are.
+stay as they are. Characters of other scripts are looked for in whatever fonts the machine has.
 """
 
 import functools
@@ -14,6 +14,9 @@ from matplotlib.font_manager import FontProperties, findfont, fontManager
 from matplotlib.ft2font import FT2Font
 from matplotlib.text import Text
 
+from ..words.colours import GREY
+from .tokens import JOINERS
+
 HERE = Path(__file__).resolve().parent
 HAN = "Numpy Attention Han"
 BOX = "Numpy Attention Box"
@@ -21,6 +24,8 @@ INSTALLED = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "PingFang SC", "Microsoft YaHei",
     "WenQuanYi Micro Hei", "SimHei", "Noto Sans CJK JP", "Noto Sans CJK KR", "Arial Unicode MS", "Droid Sans Fallback",
 )
+# Where a character of another script is looked for first.
+LIKELY = ("Noto Sans", "Noto Emoji", "Symbola", "Segoe UI", "Apple", "Arial", "FreeSans", "Garuda", "Lohit")
 
 _warned = set()
 
@@ -64,29 +69,56 @@ def uncovered(text, names=None):
     return text
 
 
-def dress(artist):
+@functools.cache
+def _family_with(character):
+    """The name of an installed font that has the character as an outline; None if there is none."""
+    fonts = sorted(fontManager.ttflist, key=lambda font: (not font.name.startswith(LIKELY), font.name, font.fname))
+    for font in fonts:
+        if font.style != "normal" or font.name in (HAN, BOX) or "Color" in font.name or "Last" in font.name:
+            continue
+        try:
+            if ord(character) in _characters(font.fname):
+                return font.name
+        except (OSError, RuntimeError):     # a font that is broken, or gone since the list was made
+            continue
+    return None
+
+
+def dress(artist, *, grey=None):
     """Give every text below ``artist`` (a figure or axes) fonts for all its characters, and draw ``$`` literally.
 
-    A character that no font has is drawn as a box, and a warning names it once.
+    A character that no font has is drawn as a box, and one warning names all of a figure. ``grey`` replaces the grey
+    of remarks, on a dark background.
     """
-    names = families()
+    names, lost = families(), {}
     for text in artist.findobj(Text):
         text.set_parse_math(False)
         missing = uncovered(text.get_text(), names)
+        extra = list(dict.fromkeys(filter(None, map(_family_with, missing)))) if missing else []
+        missing = uncovered("".join(missing), extra) if extra else missing
+        if joiners := [character for character in missing if character in JOINERS]:
+            # What only joins its neighbours has nothing to show of its own.
+            text.set_text("".join(character for character in text.get_text() if character not in joiners))
+            missing = [character for character in missing if character not in joiners]
         # Our Chinese font has one weight; asking for another makes matplotlib log a complaint.
         text.set_fontweight("normal")
         # Glyphs are looked up font by font only when the family is a list.
-        text.set_fontfamily([*names, BOX] if missing else names)
-        for character in missing:
-            _warn(character)
+        text.set_fontfamily([*names, *extra, BOX] if missing else [*names, *extra])
+        lost.update(dict.fromkeys(missing))
+        if grey is not None and text.get_color() == GREY:
+            text.set_color(grey)
+    _warn([character for character in lost if character not in _warned])
 
 
-def _warn(character):
-    if character in _warned:
+def _warn(characters):
+    if not characters:
         return
-    _warned.add(character)
+    _warned.update(characters)
+    listed = ", ".join(f"{character!r} (U+{ord(character):04X})" for character in characters[:8])
+    listed += f" and {len(characters) - 8} more" if len(characters) > 8 else ""
+    boxes = "it is drawn as a box" if len(characters) == 1 else "they are drawn as boxes"
     warnings.warn(
-        f"no font here can draw {character!r} (U+{ord(character):04X}): it is drawn as a box. "
-        "Install a font that has it, for example Noto Sans CJK, and put its name in matplotlib.rcParams['font.family']",
-        stacklevel=4,
+        f"no font here can draw {listed}: {boxes}. Install a font that has them, for example Noto Sans, "
+        "and put its name in matplotlib.rcParams['font.family']",
+        stacklevel=5,
     )

@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from .text import decimal
+from .matrix import number
 
 MOST_TERMS = 6
 
@@ -51,7 +51,7 @@ def explain(matrices, cell, tokens):
     row = tokens["L"][i]
     if j is None:
         pairs = zip(matrices["weights"][i], tokens["S"], strict=True)
-        return f"heads[{row}] = " + _sum(f"{decimal(weight)}·V[{token}]" for weight, token in pairs)
+        return f"heads[{row}] = " + _sum(f"{number(weight)}·V[{token}]" for weight, token in pairs)
     q, k = matrices["Q"][i], matrices["K"][:, j]
     scores, weight = matrices["scores"][i], matrices["weights"][i, j]
     made = (f"product[{row}, {tokens['S'][j]}] = "
@@ -72,4 +72,4 @@ def _sum(terms):
 
 
 def _short(value):
-    return decimal(value, 0 if value == round(value) else 2) if np.isfinite(value) else decimal(value)
+    return number(value, 0 if value == round(value) else 2) if np.isfinite(value) else number(value)

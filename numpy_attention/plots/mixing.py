@@ -2,19 +2,22 @@
 
 import numpy as np
 
-from . import marks
-from .colours import GREY, HUES
-from .figure import axes_at, finish, picture
-from .sources import read_heads, tokens_of
-from .text import decimal, table
+from ..words.colours import GREY, HUES
+from ..words.languages import each, say
+from .captions import title as two_lines
+from .figure import finish, styled
+from .inputs import read_heads, tokens_of
+from .matrix import number, table
+from .page import LINE, fold, foreground, open_page
 from .tokens import read_both
-from .words import each, say
 
 MOST_KEYS = len(HUES) - 1
 
 
+@styled
 def plot_mixing(
-    weights, V=None, *, query=0, query_tokens=None, key_tokens=None, head=0, batch=0, lang="en", fig=None
+    weights, V=None, *, query=0, query_tokens=None, key_tokens=None, head=0, batch=0, title=None, lang="en", size=None,
+    fig=None, ax=None
 ):
     """Draw one query's output as stacked bars: for each of its d_v numbers, weights[query, j] · V[j] of every key j.
 
@@ -26,11 +29,12 @@ def plot_mixing(
         query: which row of the weights.
         query_tokens, key_tokens: labels.
         head, batch: which head and item of the batch.
+        title: replaces the finding on top.
         lang: "en", "zh" or "both".
-        fig: a Figure or SubFigure to draw into.
+        size: "column", "page", "slide", or inches of width.
+        fig, ax: a Figure, SubFigure or Axes to draw into, of any size.
 
-    Returns:
-        a Figure, with ``alt_text`` and ``plain_text``.
+    Returns: a Figure, with ``alt_text`` and ``plain_text``.
 
     >>> plot_mixing(na.worked_example("by-hand").trace(), query=1).alt_text
     "爱's output, stacked from the values: 我 0.11, 爱 0.11, AI 0.79 of the weight."
@@ -46,30 +50,40 @@ def plot_mixing(
     rows, columns = read_both(*tokens_of(weights, query_tokens, key_tokens), L, S)
     parts = shares[query][:, None] * values
     kept = np.sort(np.argsort(-shares[query], kind="stable")[:MOST_KEYS])
-    stack = [(f"{columns[j]} · {decimal(shares[query, j])}", parts[j], HUES[n]) for n, j in enumerate(kept)]
+    stack = [(f"{columns[j]} · {number(shares[query, j])}", parts[j], HUES[n]) for n, j in enumerate(kept)]
     if S > MOST_KEYS:
         rest = np.delete(np.arange(S), kept)
-        name = say(lang, f"{len(rest)} others", f"其他 {len(rest)} 个") + f" · {decimal(shares[query, rest].sum())}"
+        name = say(lang, f"其他 {len(rest)} 个", f"{len(rest)} others") + f" · {number(shares[query, rest].sum())}"
         stack.append((name, parts[rest].sum(axis=0), "0.7"))
     pitch = min(0.42, 4.5 / max(d_v, 1))
-    size = 8.8, 1.5 + pitch * d_v
-    figure = picture(fig, *size)
-    axes = axes_at(figure, size, 0.9, 0.75, 5.2, pitch * d_v)
-    _stack(axes, stack, parts.sum(axis=0), pitch)
-    axes.set_xlabel(say(lang, "contribution to the output", "对输出的贡献"), fontsize=9, color=GREY)
-    axes.set_ylabel(say(lang, "dimension ↓", "维 ↓"), fontsize=9, color=GREY)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1.0), frameon=False, fontsize=9, borderaxespad=0,
-                title=say(lang, "key · weight", "键 · 权重"), title_fontsize=9, alignment="left")
-    title = f"heads[{rows[query]}] = Σ weights[{rows[query]}] · V" + f" · {say(lang, 'head', '头')} {head}"
-    marks.write(figure, size, 0.15, 0.1, title, ha="left", fontsize=12)
-    used = ", ".join(f"{columns[j]} {decimal(shares[query, j])}" for j in kept)
-    alt = each(lang, lambda one: say(one, f"{rows[query]}'s output, stacked from the values: {used} of the weight.",
-                                     f"{rows[query]} 的输出由各个值叠加而成：权重 {used}。"))
+    best = int(kept[np.argmax(shares[query, kept])])
+    headline = fold(title or two_lines(
+        lang, f"{rows[query]} 的输出主要来自 {columns[best]} 的值（{shares[query, best]:.0%}）",
+        f"{rows[query]}’s output is mostly the value of {columns[best]} ({shares[query, best]:.0%})"), 8.5, 12)
+    down = LINE * (headline.count("\n") + 1)
+    size_of_page = 8.8, 1.45 + down + pitch * d_v
+    page = open_page(size_of_page, fig=fig, ax=ax, size=size)
+    axes = page.axes(1.1, 0.62 + down, 5.0, pitch * d_v)
+    _stack(axes, stack, parts.sum(axis=0), pitch, page)
+    page.write(0.9 + 2.6, size_of_page[1] - 0.32, say(lang, "对输出的贡献", "contribution to the output"), fontsize=9,
+               color=GREY)
+    page.write(1.02, 0.58 + down, say(lang, "维", "dimension") + " ↓", ha="right", va="bottom", fontsize=8, color=GREY)
+    if page.points(9):
+        axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1.0), frameon=False, fontsize=page.points(9),
+                    borderaxespad=0, title=say(lang, "键 · 权重", "key · weight"), title_fontsize=page.points(9),
+                    alignment="left")
+    formula = f"heads[{rows[query]}] = Σⱼ weights[{rows[query]}, j] V[j]"
+    page.write(0.15, 0.1, headline, ha="left", fontsize=12, keep=True, room=8.5)
+    page.write(0.15, size_of_page[1] - 0.32, formula, ha="left", fontsize=9, color=GREY, room=3.0)
+    title = title or formula
+    used = ", ".join(f"{columns[j]} {number(shares[query, j])}" for j in kept)
+    alt = each(lang, lambda one: say(one, f"{rows[query]} 的输出由各个值叠加而成：权重 {used}。",
+                                     f"{rows[query]}'s output, stacked from the values: {used} of the weight."))
     listed = np.vstack([parts, parts.sum(axis=0)])
-    return finish(figure, alt, f"{title}\n" + table(listed, [*columns, "Σ"], [str(n) for n in range(d_v)]))
+    return finish(page, alt, f"{title}\n" + table(listed, [*columns, "Σ"], [str(n) for n in range(d_v)]))
 
 
-def _stack(axes, stack, output, pitch):
+def _stack(axes, stack, output, pitch, page):
     d_v = len(output)
     places = np.arange(d_v)
     right, left = np.zeros(d_v), np.zeros(d_v)
@@ -82,14 +96,16 @@ def _stack(axes, stack, output, pitch):
     axes.axvline(0, color=GREY, linewidth=0.8)
     axes.set_xlim(*_with_room(left.min(initial=0), right.max(initial=0)))
     size = 5 if pitch > 0.2 else 3
-    axes.plot(right + left, places, "D", color="black", markersize=size, markeredgecolor="white", label="Σ")
-    for place, value in enumerate(output if pitch > 0.2 else ()):
-        axes.annotate(f"Σ {decimal(value)}", (right[place], place), (7, 0), textcoords="offset points",
-                      va="center", fontsize=9)
+    axes.plot(right + left, places, "D", color=foreground(), markersize=size * min(1, page.scale),
+              markeredgecolor="white", markeredgewidth=0.8 * min(1, page.scale), label="Σ")
+    for place, value in enumerate(output if pitch > 0.2 and page.points(9) else ()):
+        axes.annotate(f"Σ {number(value)}", (right[place], place), (7, 0), textcoords="offset points",
+                      va="center", fontsize=page.points(9))
     step = max(1, round(0.2 / pitch))
-    axes.set_yticks(places[::step], [str(place) for place in places[::step]], fontsize=9)
+    axes.set_yticks(places[::step], [str(place) for place in places[::step]])
     axes.set_ylim(d_v - 0.5, -0.5)
-    axes.tick_params(labelsize=9, length=2)
+    label = page.points(9)
+    axes.tick_params(labelsize=label or 1, length=2, labelleft=bool(label), labelbottom=bool(label))
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 

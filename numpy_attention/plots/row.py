@@ -4,15 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..walkthrough.text import width
-from . import marks
-from .bar import small_bar
-from .colours import GREY
-from .figure import axes_at, picture
-from .matrix import draw_matrix
-from .text import table
+from ..words.colours import GREY, NAMES
+from ..words.terminal import width
+from .captions import in_both, key_axis, query_axis
+from .drawing import small_bar
+from .matrix import draw_matrix, table
+from .page import LINE, fold, open_page
 from .tokens import column_room, row_room
-from .words import key_axis, query_axis
 
 WIDEST = {1: 8.0, 2: 4.5, 3: 3.2}
 CELL = 0.52
@@ -22,7 +20,8 @@ CELL = 0.52
 class Panel:
     """One matrix of a row: its numbers, its scale and the words around it.
 
-    ``bar`` is the label of its colour bar, empty for none; ``rows`` and ``columns`` replace the row's own labels.
+    ``bar`` is the label of its colour bar, empty for none; ``rows`` and ``columns`` replace the row's own labels,
+    ``axes`` the words ("query ↓", "key →").
     """
 
     name: str
@@ -38,59 +37,106 @@ class Panel:
     axes: tuple = None
 
 
-def draw_row(panels, rows, columns, *, title, lang, fig=None, footer=""):
+class RowLayout:
+    """Where the panels go: side by side, or below each other where there is less room.
+
+    ``corners`` are their top left corners, ``pitch`` the size of a cell in design inches.
+    """
+
+    def __init__(self, room, tall, panels, labels, title, footer, bars, lang):
+        L = max(max(panel.values.shape[0] for panel in panels), 1)
+        S = max(max(panel.values.shape[1] for panel in panels), 1)
+        self.formulas = any(panel.formula for panel in panels)
+        self.labels = labels
+        best = None
+        for across in range(len(panels), 0, -1):
+            self._place(room, tall, panels, L, S, across, bars, lang)
+            if best is None or self.pitch[0] > 1.15 * best[1]:
+                best = across, self.pitch[0]
+        self._place(room, tall, panels, L, S, best[0], bars, lang)
+        wide = min(max(self.wide, min(room, 0.35 + 0.0955 * max(map(width, title.split("\n"))))), max(room, self.wide))
+        self.title, self.footer = fold(title, wide - 0.3, 12), fold(footer, wide - 0.3, 9)
+        self.head = 0.2 + LINE * (self.title.count("\n") + 1)
+        below = 0.2 + 0.17 * bool(footer) * (self.footer.count("\n") + 1)
+        self.corners = [(x, y + self.head) for x, y in self.corners]
+        self.size = wide, self.head + self.tall + below
+
+    def _place(self, room, tall, panels, L, S, across, bars, lang):
+        """Corners without the head, for ``across`` panels a line."""
+        lines = -(-len(panels) // across)
+        words = 0.46 + 0.2 * in_both(lang)
+        lefts = [0.1 + max(words, row_room(rows)) for rows, _ in self.labels]
+        right = [max(0.12 + 0.55 * panel.sums, (1.2 - CELL * panel.values.shape[1]) * bool(bars and panel.bar))
+                 for panel in panels]
+        fixed = max(sum(lefts[at] + right[at] for at in range(line, min(line + across, len(panels))))
+                    for line in range(0, len(panels), across)) + 0.15
+        cells = max(sum(max(panel.values.shape[1], 1) for panel in panels[line:line + across])
+                    for line in range(0, len(panels), across))
+        pitch = [min(CELL, WIDEST.get(across, 3.2) / S, (room - fixed) / cells), min(CELL, 3.2 / L)]
+        pitch = [max(0.3 / S, pitch[0]), pitch[1]]
+        below, self.pitch = 0.6 if bars else 0.15, tuple(pitch)
+        for _ in range(3):      # narrow columns have slanted labels, which take height, which makes cells smaller
+            above = 0.44 + 0.17 * self.formulas + max(column_room(names, self.pitch[0]) for _, names in self.labels)
+            if tall is not None:
+                pitch[1] = max(0.3 / L, min(pitch[1], ((tall - 1.0) / lines - above - below) / L))
+            self.pitch = (min(pitch),) * 2 if max(L, S) <= 4 * min(L, S) else tuple(pitch)
+        self.above, self.corners, y, self.wide = above, [], 0.0, 0.0
+        for line in range(0, len(panels), across):
+            x = 0.05
+            for at in range(line, min(line + across, len(panels))):
+                panel, wide = panels[at], panels[at].values.shape[1] * self.pitch[0]
+                least = 0.085 * max(width(panel.name) * 1.15, width(panel.formula) * 0.85)
+                x += lefts[at] + max(0, least - wide - lefts[at]) / 2
+                self.corners.append((x, y + above))
+                x += wide + max(right[at], (least - wide) / 2, (1.2 - wide) * bool(bars and panel.bar))
+            self.wide = max(self.wide, x + 0.1)
+            y += above + L * self.pitch[1] + below
+        self.tall = y
+
+
+def draw_row(panels, rows, columns, *, title, lang, footer="", bars=True, fig=None, ax=None, size=None):
     """Draw the panels side by side.
 
     Args:
         panels: the Panels; their ``axes`` are a pair of words that replaces ("query ↓", "key →").
         rows, columns: token labels, shared by the panels that bring none of their own.
-        title, footer: lines above and below.
+        title, footer: lines above and below. fig, ax, size: where to, see page.py.
 
-    Returns:
-        the Figure, and the Axes of each panel.
+    Returns: the Page, and the Axes of each panel.
     """
-    L = max(max(panel.values.shape[0] for panel in panels), 1)
-    S = max(max(panel.values.shape[1] for panel in panels), 1)
-    pitch = min(CELL, WIDEST[len(panels)] / S), min(CELL, WIDEST[3] / L)
-    pitch = (min(pitch),) * 2 if max(L, S) <= 4 * min(L, S) else pitch
     labels = [(panel.rows or rows, panel.columns or columns) for panel in panels]
-    above = 0.85 + max(column_room(label[1], pitch[0]) for label in labels)
-    lefts, x = [], 0.2
-    for panel, (names, _) in zip(panels, labels, strict=True):
-        least = 0.085 * max(width(panel.name) * 1.15, width(panel.formula) * 0.85)
-        wide = panel.values.shape[1] * pitch[0]
-        x += 0.25 + row_room(names) + max(0, least - wide) / 2
-        lefts.append(x)
-        x += wide + 0.55 * panel.sums + max(0, least - wide) / 2
-    tall = L * pitch[1]
-    size = max(x + 0.3, 0.2 + 0.088 * width(title)), above + tall + 0.95 + 0.3 * bool(footer)
-    figure = picture(fig, *size)
-    formulas = any(panel.formula for panel in panels)
-    drawn = [_panel(figure, size, panel, left, above, pitch, names, formulas, lang)
-             for panel, left, names in zip(panels, lefts, labels, strict=True)]
-    for panel, left in zip(panels, lefts, strict=True):
-        if panel.bar:
-            long = max(1.0, 0.6 * panel.values.shape[1] * pitch[0])
-            small_bar(figure, axes_at(figure, size, left, above + tall + 0.55, long, 0.1), panel.scale, panel.bar)
-    marks.write(figure, size, 0.15, 0.1, title, ha="left", fontsize=12)
-    marks.write(figure, size, 0.15, size[1] - 0.25, footer, ha="left", fontsize=9, color=GREY)
-    return figure, drawn
+    bars = bars and any(panel.bar for panel in panels)
+    page = open_page(lambda *room: RowLayout(*room, panels, labels, title, footer, bars, lang), fig=fig, ax=ax,
+                     size=size)
+    row = page.layout
+    drawn = [_panel(page, panel, corner, row, names, lang)
+             for panel, corner, names in zip(panels, row.corners, labels, strict=True)]
+    page.bars = []
+    for panel, (left, top) in zip(panels, row.corners, strict=True):
+        if panel.bar and bars:
+            high, wide = panel.values.shape[0] * row.pitch[1], panel.values.shape[1] * row.pitch[0]
+            bar = small_bar(page, left, top + high + 0.3, max(1.0, 0.6 * wide), panel.scale, panel.bar, high=0.1)
+            page.bars.append(bar.ax)
+    page.write(0.15, 0.1, row.title, ha="left", fontsize=12, keep=True, room=row.size[0] - 0.2)
+    page.write(0.15, row.size[1] - 0.12, row.footer, ha="left", va="bottom", fontsize=9, color=GREY)
+    return page, drawn
 
 
-def _panel(figure, size, panel, left, top, pitch, names, formulas, lang):
+def _panel(page, panel, corner, row, names, lang):
     L, S = panel.values.shape
-    axes = axes_at(figure, size, left, top, max(S, 1) * pitch[0], max(L, 1) * pitch[1])
-    room = panel.values.size <= 100 and min(pitch) > 0.36
+    left, top = corner
+    axes = page.axes(left, top, max(S, 1) * row.pitch[0], max(L, 1) * row.pitch[1])
+    pitch = tuple(part * page.scale for part in row.pitch)
+    room = panel.values.size <= 100
     numbers = room if panel.numbers is None else room and panel.numbers
     draw_matrix(axes, panel.values, panel.scale, pitch=pitch, hidden=panel.hidden, sums=panel.sums, numbers=numbers,
-                rows=names[0], columns=names[1])
+                size=page.points(9), rows=names[0], columns=names[1],
+                words=panel.axes or (query_axis(lang), key_axis(lang)))
     axes.set_label(panel.name)
-    down, right = panel.axes or (query_axis(lang), key_axis(lang))
-    axes.set_ylabel(down, fontsize=8, color=GREY, labelpad=2)
-    axes.set_xlabel(right, fontsize=8, color=GREY, labelpad=3)
-    middle, above = left + S * pitch[0] / 2, top - column_room(names[1], pitch[0])
-    marks.write(figure, size, middle, above - 0.02, panel.formula, va="bottom", fontsize=8.5, color=GREY)
-    marks.write(figure, size, middle, above - 0.19 * formulas, panel.name, va="bottom", fontsize=12)
+    middle, above = left + S * row.pitch[0] / 2, top - column_room(names[1], row.pitch[0]) - 0.16
+    page.write(middle, above - 0.02, panel.formula, va="bottom", fontsize=8.5, color=GREY)
+    page.write(middle, above - 0.04 - 0.17 * row.formulas, panel.name, va="bottom", fontsize=12, keep=True,
+               **({"color": NAMES[panel.name.strip("d")]} if panel.name.strip("d") in NAMES else {}))
     return axes
 
 

@@ -5,14 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..walkthrough.text import width
-from .sources import one_head, to_array
+from ..words.terminal import width
+from .inputs import one_head, to_array
+from .page import fold
 from .tokens import column_room
 
 CELL = 0.44
 WIDEST = 2.3
 SUMS = 0.56
 LABELS = 0.28
+AXES = 0.15             # for the words "key →" above the column labels
+HALF = 0.62             # from the labels up: shape, formula, name, and the direction
+GAP = 0.5               # below a half, for the arrows around
 
 
 @dataclass(frozen=True)
@@ -73,32 +77,66 @@ def used_columns(trace):
             for c in COLUMNS if c.name != "product"]
 
 
-class Layout:
-    """Where the columns stand, in inches from the left; cells of a long axis get thin, so that it stays in 2.3 inches.
+class StripLayout:
+    """Where the columns stand, in design inches; cells of a long axis get thin, so that it stays in 2.3 inches.
+
+    All stand in one row, or in several lines where there is less ``room``; below every line of matrices stands the
+    line of their gradients.
 
     Args:
+        room: inches across; ``tall`` is None if there may be as many as it takes.
         columns: the Columns shown.
         shapes: size of each symbolic axis.
         tokens: {"L": query tokens, "S": key tokens}.
         sums: names of the columns with a Σ to their right, for each half.
+        formulas: a function of half and column name that returns a formula or "".
+        title, made: the lines above and below.
     """
 
-    def __init__(self, columns, shapes, tokens, sums):
+    def __init__(self, room, tall, columns, shapes, tokens, sums, formulas, title, made):
         self.pitch = {symbol: min(CELL, WIDEST / max(size, 1)) for symbol, size in shapes.items()}
-        self.columns, self.sums, self.left, self.labels = columns, sums, {}, {}
+        self.columns, self.sums, self.left, self.labels, self.line = columns, sums, {}, {}, {}
         self.sizes = {c.name: (shapes[c.columns] * self.pitch[c.columns], shapes[c.rows] * self.pitch[c.rows])
                       for c in columns}
-        x = 0.45
+        x, line, widest = 0.2, 0, 0.0
         for column in columns:
-            gap = 0.6 if "→" in column.before else 0.4
+            gap = (0.62 if "→" in column.before else 0.42) * bool(column.before)
             longest = max(map(width, tokens.get(column.rows, ())), default=0)
             self.labels[column.name] = 0.085 * min(8, longest) + 0.08
-            x += gap * bool(column.before) + self.labels[column.name]
-            self.left[column.name] = x
-            x += self.sizes[column.name][0] + SUMS * any(column.name in names for names in sums)
-        self.width = x + 0.2
-        self.height = max(size[1] for size in self.sizes.values())
-        self.label_room = max(LABELS, column_room(tokens["S"], self.pitch["S"], size=8.5))
+            taken = self.sizes[column.name][0] + SUMS * any(column.name in names for names in sums)
+            if tall is not None and self.line and x + gap + self.labels[column.name] + taken > room - 0.1:
+                x, line = 0.2, line + 1
+            x += gap + max(self.labels[column.name], 0.5 * (x == 0.2))
+            self.left[column.name], self.line[column.name] = x, line
+            x += taken
+            widest = max(widest, x)
+        self.width, self.lines = widest + 0.2, line + 1
+        self.height = [max(self.sizes[name][1] for name in self.line if self.line[name] == at)
+                       for at in range(self.lines)]
+        self.label_room = max(LABELS, column_room(tokens["S"], self.pitch["S"], size=8.5)) + AXES
+        self.halves = len(sums)
+        folded = max(self.wrap(c.name, formulas(half, c.name)).count("\n")
+                     for half in range(self.halves) for c in columns)
+        self.above = HALF + 0.15 * folded + self.label_room
+        self.title, self.made = fold(title, self.width - 0.3, 13), fold(made, self.width - 0.6, 10, 4)
+        self.head = 0.2 + 0.25 * (self.title.count("\n") + 1)
+        self.foot = self.head + sum(self.block(at) for at in range(self.lines))
+        self.bars = self.foot + (0.1 + 0.19 * (self.made.count("\n") + 1)) * bool(made) + 0.3
+        self.size = self.width, self.bars + 0.4
+
+    def block(self, line):
+        """Height of one line of matrices with their gradients."""
+        return self.halves * (self.above + self.height[line]) + GAP * (self.halves - 1) + 0.35
+
+    def top(self, name, half):
+        """The upper edge of a matrix."""
+        line = self.line[name]
+        before = sum(self.block(at) for at in range(line))
+        return self.head + before + self.above + half * (self.above + self.height[line] + GAP)
+
+    def tall(self, name):
+        """The height of the line in which a matrix stands."""
+        return self.height[self.line[name]]
 
     def middle(self, name):
         """The middle of a column."""
@@ -108,10 +146,13 @@ class Layout:
         """Start and end of the free space to the left of a column."""
         order = [column.name for column in self.columns]
         before = order[order.index(name) - 1]
-        start = self.left[before] + self.sizes[before][0] + SUMS * (before in self.sums[half])
-        return start, self.left[name] - self.labels[name]
+        end = self.left[name] - self.labels[name]
+        if self.line[before] != self.line[name]:
+            return end - 0.5, end
+        return self.left[before] + self.sizes[before][0] + SUMS * (before in self.sums[half]), end
 
     def wrap(self, name, formula):
-        """The formula in lines that stay above their own matrix."""
-        room = int((self.sizes[name][0] + 0.45) / 0.066)
-        return "\n".join(textwrap.wrap(formula, max(room, 12), break_long_words=False))
+        """The formula in lines that stay above their own matrix, broken where it may be."""
+        room = max(int((self.sizes[name][0] + 0.45) / 0.066), 12)
+        lines = textwrap.wrap(formula.replace("Σ_S ", "Σ_S\xa0"), room, break_long_words=False)
+        return "\n".join(lines).replace("\xa0", " ")

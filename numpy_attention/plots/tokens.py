@@ -4,19 +4,29 @@ import math
 
 from ..words.terminal import shorten, width
 
+JOINERS = "\u200c\u200d\ufe0e\ufe0f"
+
 
 def visible(token):
-    """A token as it is to be drawn: literally, with what cannot be seen written out.
+    """A token as it is to be drawn: literally, with what cannot be seen written out, blanks at its ends too.
 
-    >>> visible("$x_$"), visible(" "), visible("a\\nb"), visible("")
-    ('$x_$', '␣', 'a\\\\nb', '∅')
+    >>> visible("$x_$"), visible(" the"), visible("a\\nb"), visible("")
+    ('$x_$', '␣the', 'a\\\\nb', '∅')
     """
     text = str(token)
     if not text:
         return "∅"
-    if text.isspace() and text.isprintable():
-        return "␣" * len(text)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    core = text.strip(" ")
+    ends = text.partition(core) if core else (text, "", "")
+    text = "␣" * len(ends[0]) + core + "␣" * len(ends[2])
+    return "".join(c if c.isprintable() or _joins(text, at) else c.encode("unicode_escape").decode("ascii")
+                   for at, c in enumerate(text))
+
+
+def _joins(text, at):
+    """Whether the character there only joins or shapes its neighbours, as in 👩‍💻 and क्‍ष."""
+    around = text[at - 1 : at] + (text[at + 1 : at + 2] if text[at] in JOINERS[:2] else text[at - 1 : at])
+    return text[at] in JOINERS and at > 0 and len(around) == 2 and not around.isascii()
 
 
 def read_tokens(tokens, count, name, axis):
@@ -53,12 +63,26 @@ def read_both(query_tokens, key_tokens, L, S):
     return rows, columns
 
 
+def step_of(tokens, least):
+    """Every how many labels one is written, at least ``least``; bare positions get round numbers.
+
+    >>> step_of([str(i) for i in range(2048)], 100), step_of([str(i) for i in range(300)], 30), step_of(["a"] * 9, 3)
+    (128, 50, 3)
+    """
+    if least <= 1 or tokens[-1] != str(len(tokens) - 1):
+        return max(1, least)
+    if len(tokens) % 64 == 0:
+        return 2 ** math.ceil(math.log2(least))
+    power = 10 ** math.floor(math.log10(least))
+    return next(step for part in (1, 2, 5, 10) if (step := part * power) >= least)
+
+
 def label_rows(axes, tokens, pitch, *, size=9, limit=10, places=None):
     """Write tokens beside the rows, ``pitch`` inches apart; where they would touch, only every second, third, ..."""
-    step = max(1, math.ceil(size * 1.25 / 72 / pitch)) if tokens else 1
+    step = step_of(tokens, math.ceil(size * 1.25 / 72 / pitch)) if tokens else 1
     places = range(len(tokens)) if places is None else places
     axes.set_yticks(places[::step], [shorten(token, limit) for token in tokens[::step]], fontsize=size)
-    axes.tick_params(axis="y", length=0 if step == 1 else 2)
+    axes.tick_params(axis="y", which="major", length=0 if step == 1 else 2, left=step > 1, labelleft=True, pad=2.5)
 
 
 def slanted(tokens, pitch, size, limit=10):
@@ -82,10 +106,13 @@ def label_columns(axes, tokens, pitch, *, size=9, limit=10, top=True):
     """Write tokens above (or below) the columns; slanted when they are too wide to stand side by side."""
     labels = [shorten(token, limit) for token in tokens]
     slant = slanted(tokens, pitch, size, limit)
-    step = max(1, math.ceil(size * 1.6 / 72 / pitch)) if slant else 1
+    step = step_of(tokens, math.ceil(size * 1.6 / 72 / pitch)) if slant else 1
+    if slant and step > 1 and not slanted(tokens, pitch * step, size, limit):
+        slant = False
     axes.set_xticks(
         range(0, len(tokens), step), labels[::step], fontsize=size, rotation=45 if slant else 0,
         rotation_mode="anchor", ha="center" if not slant else "left" if top else "right",
         va="center" if slant and not top else "bottom" if top else "top",
     )
-    axes.tick_params(axis="x", length=0 if step == 1 else 2, top=top, bottom=not top, labeltop=top, labelbottom=not top)
+    axes.tick_params(axis="x", which="major", length=0 if step == 1 else 2, top=top and step > 1,
+                     bottom=not top and step > 1, labeltop=top, labelbottom=not top, pad=2.5)

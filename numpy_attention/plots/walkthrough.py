@@ -2,35 +2,41 @@
 
 import numpy as np
 
-from . import strip
-from .bar import small_bar
-from .colours import ACCENT, GREY, signed_scale, weight_scale
-from .figure import axes_at, finish, picture
+from ..words.colours import ACCENT, GREY, NAMES
+from ..words.languages import each, say
+from . import captions, strip
+from .drawing import reach, signed_scale, small_bar, weight_scale
+from .figure import finish, styled
 from .highlight import explain, frames, read_highlight
-from .maps import hidden_cells
-from .marks import arrow, write
+from .inputs import count_heads, hidden_cells, pretty
 from .matrix import draw_matrix, outline
-from .strip_words import alt_text, caption, headings, plain_text
+from .page import open_page
+from .statistics import finding
 from .tokens import read_tokens
-from .words import each, say
-
-TITLE, NAMES, BELOW, AROUND, BARS = 0.45, 1.0, 0.3, 0.3, 0.75
 
 
-def plot_walkthrough(trace, *, highlight=None, mask=None, head=0, batch=0, digits=2, lang="en", fig=None):
+@styled
+def plot_walkthrough(
+    trace, *, highlight=None, mask=None, head=0, batch=0, digits=2, same_scale=False, title=None, lang="en",
+    size=None, fig=None, ax=None,
+):
     """Draw a traced attention: Q, Kᵀ, scores, weights, V and output, with the backward half mirrored underneath.
 
     Args:
         trace: a trace of scaled dot-product or multi-head attention, forward or forward and backward.
         highlight: a query i, or a cell (i, j): what it was made from is framed and the sum written out.
-        mask: boolean, True where a query may attend; hidden weights are hatched.
-        head, batch: which head and which item of the batch to show.
+        mask: boolean, True where a query may attend; hidden weights are hatched. The trace's own unless given.
+        head, batch: which head and which item of the batch to show; plot_multi_head shows all heads.
         digits: decimals of the numbers in the cells.
+        same_scale: one scale for Q and K, one for scores, one for V and heads and one for all gradients, instead of one
+            for each matrix, whose ends stand beside its name.
+        title: replaces the finding on top.
         lang: "en", "zh" or "both".
-        fig: a Figure or SubFigure to draw into.
+        size: "column", "page", "slide", or inches of width: where one row has no room, it goes on below.
+        fig, ax: a Figure, SubFigure or Axes to draw into, of any size.
 
-    Returns:
-        a Figure, with ``alt_text`` and ``plain_text``.
+    Returns: a Figure, with ``alt_text`` and ``plain_text``.
+    Raises: ValueError or TypeError that names the argument, what it should be and what came.
 
     Source: Vaswani et al. 2017, equation (1).
 
@@ -45,96 +51,127 @@ def plot_walkthrough(trace, *, highlight=None, mask=None, head=0, batch=0, digit
     (L, d_k), (S, d_v) = halves[0]["Q"].shape, halves[0]["V"].shape
     tokens = {"L": read_tokens(trace.query_tokens, L, "query_tokens", f"L = {L} queries"),
               "S": read_tokens(trace.key_tokens, S, "key_tokens", f"S = {S} keys")}
-    hidden = hidden_cells(mask, (L, S), head=head, batch=batch)
+    hidden = hidden_cells(mask, (L, S), head=head, batch=batch, source=trace)
     cell = read_highlight(highlight, L, S)
     made = explain(halves[0], cell, tokens) if cell else ""
+    heads = count_heads(trace)
+    title = title or captions.each_line(
+        lang, lambda one: trace.title + _which(head, heads, one) + say(one, "：", ": ")
+        + finding(halves[0]["weights"], tokens["L"], tokens["S"], one, hidden))
+
+    def formula(half, name):
+        return pretty(trace["d" * half + name].formula) if halves[half][name] is not None else ""
+
     shapes = {"L": L, "S": S, "d_k": d_k, "d_v": d_v}
-    layout = strip.Layout(columns, shapes, tokens, sums=(("weights",), ("scores",))[: len(halves)])
-    lines = max(layout.wrap(c.name, trace["d" * half + c.name].formula).count("\n")
-                for half in range(len(halves)) for c in columns if halves[half][c.name] is not None)
-    above = NAMES + 0.15 * lines + layout.label_room - strip.LABELS
-    step = above + layout.height + BELOW
-    below = TITLE + step * len(halves) + AROUND * (len(halves) - 1)
-    size = layout.width, below + 0.35 * bool(cell) + BARS
-    figure = picture(fig, *size)
-    scales = _scales(columns, halves)
+    sums = (("weights",), ("scores",))[: len(halves)]
+    page = open_page(lambda *room: strip.StripLayout(*room, columns, shapes, tokens, sums, formula, title, made),
+                     fig=fig, ax=ax, size=size)
+    layout = page.layout
+    scales = _scales(columns, halves, same_scale)
     for half, matrices in enumerate(halves):
-        top = TITLE + above + half * step
         for column in columns:
             if matrices[column.name] is not None:
-                place = figure, size, layout, top
-                axes = _panel(place, column, matrices[column.name], trace, half, tokens, scales, digits, hidden, lang)
+                axes = _panel(page, column, matrices[column.name], trace, half, tokens, scales, digits, hidden, lang)
                 for frame in frames(column, cell) if cell else ():
                     outline(axes, *frame)
-        way = (say(lang, "forward →", "前向 →"), say(lang, "← backward", "← 反向"))[half]
-        write(figure, size, 0.1, top + layout.height / 2, way, rotation=90, va="center", ha="left", color=GREY)
-        (_arrows if half else _operators)(figure, size, layout, top, matrices)
-    title = trace.title + caption(trace, head, lang)
-    write(figure, size, 0.1, 0.1, title, fontsize=13, ha="left")
-    write(figure, size, layout.left["Q"], below + 0.05, made, ha="left", color=ACCENT)
-    _bars(figure, size, layout.left["Q"], size[1] - BARS + 0.4, scales, lang)
-    alt = each(lang, lambda one: alt_text(trace, halves, tokens, one))
-    return finish(figure, f"{alt} {made}".strip(), plain_text(trace, title, columns, halves, tokens, made))
+        way = (say(lang, "前向 →", "forward →"), say(lang, "← 反向", "← backward"))[half]
+        for line in range(layout.lines):
+            first = next(name for name in layout.line if layout.line[name] == line)
+            page.write(0.1, layout.top(first, half) - layout.above - 0.02, way, ha="left", color=GREY, fontsize=9)
+        (_arrows if half else _operators)(page, layout, matrices)
+    page.write(0.1, 0.1, layout.title, fontsize=13, ha="left", keep=True, room=layout.width - 0.2)
+    page.write(0.3, layout.foot + 0.05, layout.made, ha="left", color=ACCENT)
+    _bars(page, layout, scales, same_scale, len(halves) > 1, hidden is not None, lang)
+    alt = each(lang, lambda one: captions.walkthrough_alt_text(trace, halves, tokens, _which(head, heads, one), one))
+    return finish(page, f"{alt} {made}".strip(),
+                  captions.walkthrough_plain_text(trace, title, columns, halves, tokens, made))
 
 
-def _scales(columns, halves):
-    """One scale per role; all gradients share one."""
-    scales = {role: signed_scale(*(halves[0][c.name] for c in columns if c.role == role))
-              for role in ("compare", "scores", "values")}
-    scales["weights"] = weight_scale()
-    if len(halves) > 1:
-        scales["gradients"] = signed_scale(*(values for values in halves[1].values() if values is not None))
+def _which(head, heads, lang):
+    """Which of several heads is shown."""
+    return say(lang, f"，第 {head} 个头（共 {heads} 个）", f", head {head} of {heads}") if heads > 1 else ""
+
+
+def _scales(columns, halves, same):
+    """The scale of each matrix: its own, or one for each role if ``same``; weights are always 0 to 1."""
+    scales = {}
+    for half, matrices in enumerate(halves):
+        for column in columns:
+            role = "gradients" if half else column.role
+            group = [matrices[c.name] for c in columns if matrices[c.name] is not None and (
+                c.name == column.name or (same and (half or c.role == column.role)))]
+            if group:
+                scales[half, column.name] = weight_scale() if role == "weights" else signed_scale(
+                    *group, gradients=bool(half))
     return scales
 
 
-def _panel(place, column, values, trace, half, tokens, scales, digits, hidden, lang):
-    """One matrix with its name, formula and shape above it, and what its axes are below."""
-    figure, size, layout, top = place
-    pitch = layout.pitch[column.columns], layout.pitch[column.rows]
-    axes = axes_at(figure, size, layout.left[column.name], top, *layout.sizes[column.name])
-    draw_matrix(axes, values, scales["gradients" if half else column.role], pitch=pitch, digits=digits, size=8.5,
-                numbers=min(pitch) >= 0.9 * strip.CELL, sums=column.name in layout.sums[half],
+def _panel(page, column, values, trace, half, tokens, scales, digits, hidden, lang):
+    """One matrix with its name, formula and shape above it, and what its axes are."""
+    layout, scale = page.layout, scales[half, column.name]
+    top = layout.top(column.name, half)
+    pitch = layout.pitch[column.columns] * page.scale, layout.pitch[column.rows] * page.scale
+    axes = page.axes(layout.left[column.name], top, *layout.sizes[column.name])
+    name, formula, shape, words = captions.headings(column, trace, half, values, lang)
+    draw_matrix(axes, values, scale, pitch=pitch, digits=digits, size=page.points(8.5),
+                numbers=values.size <= 200, sums=column.name in layout.sums[half],
                 hidden=hidden if column.name == "weights" or (half and column.role == "scores") else None,
-                rows=tokens.get(column.rows), columns=tokens.get(column.columns))
+                rows=tokens.get(column.rows), columns=tokens.get(column.columns), words=words)
     axes.set_label("d" * half + column.name)
-    name, formula, shape, below = headings(column, trace, half, values, lang)
-    formula = layout.wrap(column.name, formula)
     middle, above = layout.middle(column.name), top - layout.label_room
-    write(figure, size, middle, above, shape, va="bottom", fontsize=7.5, color=GREY)
-    write(figure, size, middle, above - 0.14, formula, va="bottom", fontsize=8.5, linespacing=1.15)
-    write(figure, size, middle, above - 0.31 - 0.145 * formula.count("\n"), name, va="bottom", fontsize=12.5)
-    axes.set_xlabel(below, fontsize=7.5, color=GREY, labelpad=3)
+    formula = layout.wrap(column.name, formula)
+    folded = 0.145 * formula.count("\n")
+    shape += "" if column.role == "weights" and not half else f" · {reach(scale)}"
+    page.write(middle, above, shape, va="bottom", fontsize=7.5, color=GREY)
+    page.write(middle, above - 0.14, formula, va="bottom", fontsize=8.5, linespacing=1.15)
+    style = {"color": NAMES[column.name]} if column.name in NAMES else {}
+    above = above - 0.31 - folded if page.points(8.5) else top - 0.02
+    page.write(middle, above, name, va="bottom", fontsize=12.5, keep=True, **style)
     return axes
 
 
-def _operators(figure, size, layout, top, matrices):
+def _operators(page, layout, matrices):
     for column in layout.columns[1:]:
-        y = top + layout.sizes["Q"][1] / 2
+        y = layout.top(column.name, 0) + layout.tall(column.name) / 2
         large = len(column.before) == 1
-        write(figure, size, np.mean(layout.gap(column.name, 0)), y, column.before, va="center",
-              fontsize=16 if large else 9, color=GREY)
+        page.write(np.mean(layout.gap(column.name, 0)), y, column.before, va="center", fontsize=16 if large else 9,
+                   color=GREY)
 
 
-def _arrows(figure, size, layout, top, matrices):
+def _arrows(page, layout, matrices):
     """From each gradient to the ones computed from it: straight to a neighbour, around below otherwise."""
     order = [column.name for column in layout.columns if matrices[column.name] is not None]
     for name in order:
         source = strip.COMES_FROM.get(name)
         source = "scores" if source == "product" and source not in order else source
-        if source not in order:
+        if source not in order or layout.line[source] != layout.line[name]:
             continue
+        top = layout.top(name, 1)
         if order.index(source) == order.index(name) + 1:
             y, middle = top + layout.sizes[source][1] / 2, np.mean(layout.gap(source, 1))
-            arrow(figure, size, [(middle + 0.15, y), (middle - 0.15, y)])
+            page.arrow([(middle + 0.15, y), (middle - 0.15, y)])
         else:
-            low = top + layout.height + BELOW + 0.08
-            start, end = (top + layout.sizes[n][1] + 0.24 for n in (source, name))
-            arrow(figure, size, [(layout.middle(source), start), (layout.middle(source), low),
-                                 (layout.middle(name), low), (layout.middle(name), end)])
+            low = top + layout.tall(name) + 0.24
+            start, end = (top + layout.sizes[n][1] + 0.04 for n in (source, name))
+            page.arrow([(layout.middle(source), start), (layout.middle(source), low),
+                        (layout.middle(name), low), (layout.middle(name), end)])
 
 
-def _bars(figure, size, left, top, scales, lang):
-    names = {"compare": "Q, K", "scores": say(lang, "scores", "分数"), "weights": say(lang, "weights", "权重"),
-             "values": "V, heads", "gradients": say(lang, "gradients", "梯度")}
-    for place, role in enumerate(role for role in names if role in scales):
-        small_bar(figure, axes_at(figure, size, left + 1.75 * place, top, 1.2, 0.11), scales[role], names[role])
+def _bars(page, layout, scales, same, backward, masked, lang):
+    """What the colours mean: one bar for weights, one for values, one for gradients."""
+    if same:
+        roles = [("Q, K", (0, "Q")), (say(lang, "分数", "scores"), (0, "scores")),
+                 (say(lang, "权重", "weights"), (0, "weights")), ("V, heads", (0, "V"))]
+        roles += [(say(lang, "梯度", "gradients"), (1, "heads"))] * backward
+    else:
+        roles = [(say(lang, "权重", "weights"), (0, "weights")),
+                 (say(lang, "数值，各到自己的 ±", "values, each to its own ±"), (0, "Q"))]
+        roles += [(say(lang, "梯度，各到自己的 ±", "gradients, each to its own ±"), (1, "heads"))] * backward
+    step = min(2.4 if not same else 1.75, (layout.width - 0.6) / len(roles))
+    for place, (words, which) in enumerate(roles):
+        if which in scales:
+            small_bar(page, 0.5 + step * place, layout.bars, 0.55 * step, scales[which], words,
+                      own=not same and words != say(lang, "权重", "weights"))
+    if masked:
+        page.write(0.5 + step * len(roles), layout.bars, say(lang, "斜线：掩码遮住", "hatched: hidden by the mask"),
+                   ha="left", fontsize=8, color=GREY, room=layout.width - 0.6 - step * len(roles))

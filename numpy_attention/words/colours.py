@@ -2,7 +2,9 @@
 
 Each map is a row of colours with straight lines between them, written down here, because a page needs no matplotlib.
 
-    MAPS[WEIGHTS], MAPS[SIGNED]     the names are matplotlib's: plots take `colormaps[WEIGHTS]`, the same colours
+    MAPS[WEIGHTS], MAPS[SIGNED], MAPS[GRADIENTS]
+                                    the names are matplotlib's: plots take `colormaps[WEIGHTS]`, the same colours
+    NAMES                           the colours of Q, K and V
     colour(value, limit)            background and ink of one cell of a page
     limit(*arrays)                  how far a scale of signed numbers reaches, in plots and pages
     ink(background)                 "#rrggbb" or three or four numbers from 0 to 1, as `to_rgba` gives them
@@ -10,28 +12,34 @@ Each map is a row of colours with straight lines between them, written down here
 """
 import numpy as np
 
-WEIGHTS, SIGNED = "cividis", "PuOr"
+WEIGHTS, SIGNED, GRADIENTS = "cividis", "PuOr", "BrBG"
 MAPS = {
     "cividis": "00224e 00285b 002e6a 053371 1a386f 273e6e 32436d 3b496c 434e6c 4b546c 535a6d "
                "5a5f6e 61656f 686a71 6f7073 767676 7d7c78 848279 8c8878 938e78 9b9476 a39a74 "
                "aba072 b4a76f bcae6c c4b468 cdbb63 d5c25e dec958 e7d150 f0d846 f9e03a fee838",
     "PuOr": "7f3b08 b25706 e08214 fcb761 fee0b6 f7f7f7 d8daeb b1aad1 8073ac 532687 2d004b",
+    "BrBG": "543005 8b500a bf812d dec17b f6e8c3 f4f5f5 c7eae5 7fccc0 35978f 01655d 003c30",
 }
 GREY = "#737373"
 ACCENT = "#D81B60"
+# The names themselves, wherever they stand: titles, formulas, code, terminal.
+NAMES = {"Q": "#0072B2", "K": "#D55E00", "V": "#00795A"}
 # Okabe and Ito's palette without its yellow, which is too pale for lines on white.
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 HALF = 128      # shades on each side of the middle
 
 
-def colour(value, limit=None):
+def colour(value, limit=None, gradient=False):
     """Background and ink of a cell: of a weight from 0 to 1, or of a signed number given the `limit` of its scale.
+
+    Values and gradients have maps of their own, so that they cannot be taken for one another.
 
     >>> colour(1.0), colour(0.0, limit=2.0)
     (('#fee838', 'black'), ('#f7f7f7', 'black'))
     """
     place = value if limit is None else 0.5 + 0.5 * value / (limit or 1)
-    return _SHADES[WEIGHTS if limit is None else SIGNED][round(min(max(place, 0), 1) * 2 * HALF)]
+    shades = _SHADES[WEIGHTS if limit is None else GRADIENTS if gradient else SIGNED]
+    return shades[round(min(max(place, 0), 1) * 2 * HALF)]
 
 
 def limit(*arrays):

@@ -9,8 +9,8 @@ come from. plots/ itself and matplotlib are loaded only when the first picture i
 def draw(name, /, *args, **options):
     """What the plot of that name makes of its arguments: a matplotlib Figure.
 
-    >>> draw("plot_heads", np.array([[1.0, 0.0], [0.5, 0.5]])).alt_text[:3]
-    'Att'
+    >>> draw("plot_heads", np.array([[1.0, 0.0], [0.5, 0.5]])).alt_text[:31]
+    '0 draws 50–100 % of everybody’s'
     """
     return getattr(plots(), name)(*args, **options)
 

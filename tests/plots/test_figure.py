@@ -58,7 +58,7 @@ def test_saved_alike_every_time_with_its_words_inside(by_hand, tmp_path, ending)
 
 
 def test_other_endings_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"\.png, \.svg or \.pdf"):
+    with pytest.raises(ValueError, match=r"\.png, \.svg, \.pdf or \.pgf"):
         plots.save(plots.plot_heads(np.eye(2)), tmp_path / "a.jpg")
 
 

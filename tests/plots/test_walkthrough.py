@@ -29,8 +29,17 @@ def test_each_gradient_is_right_below_its_own_matrix(by_hand, strip):
         assert np.array_equal(found[f"d{name}"].images[0].get_array(), shown.T if name == "K" else shown)
 
 
-def test_one_scale_per_role(strip):
+def test_each_matrix_has_its_own_scale_and_says_where_it_ends(by_hand, strip):
     found = panels(strip)
+    texts = " ".join(text.get_text() for text in strip.texts)
+    for name in {*FORWARD, *(f"d{name}" for name in FORWARD)} - {"weights"}:
+        far = np.abs(by_hand[name].value).max()
+        assert found[name].images[0].get_clim() == (-far, far)
+        assert f"±{far:.2g}" in texts
+
+
+def test_one_scale_per_role_where_it_is_asked_for(by_hand):
+    found = panels(plot_walkthrough(by_hand, same_scale=True))
     limits = {name: axes.images[0].get_clim() for name, axes in found.items()}
     assert limits["weights"] == (0, 1)
     assert limits["Q"] == limits["K"] == (-2, 2)
@@ -41,7 +50,8 @@ def test_one_scale_per_role(strip):
 def test_formulas_are_the_steps_own(by_hand, strip):
     texts = {text.get_text().replace("\n", " ") for text in strip.texts}
     for step in by_hand:
-        assert step.formula in texts or f"{step.name} = {step.formula}" in texts
+        formula = step.formula.replace("√d_k", "√dₖ")       # as it is set everywhere
+        assert formula in texts or f"{step.name} = {formula}" in texts
 
 
 def test_numbers_of_the_cells(strip):

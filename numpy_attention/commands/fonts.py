@@ -1,19 +1,25 @@
-"""Rebuild the two small fonts that the plots carry with them.
+"""Rebuild the two small fonts that the plots and pages carry with them.
 
-    python -m numpy_attention.plots.build_font SOURCE_FONT
+    python -m numpy_attention fonts SOURCE_FONT
 
 ``han.ttf`` holds every Chinese character found in the package and the notebooks, and the 700 most common ones, so that
 most Chinese sentences can be drawn on a machine without any Chinese font. ``box.ttf`` holds one glyph, a box, that
 stands for every character: what no font can draw is drawn as a box, and said once in a warning.
 
-SOURCE_FONT is an openly licensed TrueType font; the shipped subset comes from DroidSansFallbackFull.ttf of Debian's
-package fonts-droid-fallback (Apache-2.0, see LICENSE-han.txt). Needs fonttools, which matplotlib brings along.
+SOURCE_FONT is an openly licensed font; the shipped subset comes from Noto Sans CJK SC, face 2 of
+NotoSansCJK-Regular.ttc in Debian's package fonts-noto-cjk (SIL Open Font License, see LICENSE-han.txt). Its outlines
+are cubic; they are rewritten as the quadratic ones of TrueType, within half a thousandth of the type size. Needs
+fonttools, which matplotlib brings along.
 """
 
 import sys
 from pathlib import Path
 
-from .fonts import BOX, HAN, HERE
+from ..plots.fonts import BOX, HAN, HERE
+from ..words.terminal import is_han
+
+PACKAGE = Path(__file__).resolve().parents[1]
+FACE = "Noto Sans CJK SC"
 
 COMMON = (
     "一是人了不在有大中国和为这上他个地年来我会以到时要出的生学说道民家子也成行下们于后就发自之对得主长可"
@@ -33,15 +39,6 @@ COMMON = (
 )
 
 
-def is_han(character):
-    """Whether the shipped subset should draw this: Han, or the punctuation and full-width forms around it.
-
-    >>> is_han("我"), is_han("，"), is_han("A")
-    (True, True, False)
-    """
-    return "\u3000" <= character <= "\u303f" or "\u4e00" <= character <= "\u9fff" or "\uff01" <= character <= "\uff5e"
-
-
 def characters(*folders):
     """Every Chinese character in the sources (.py, .ipynb) below the folders, as a set; the common ones are here."""
     sources = [path for folder in folders for path in Path(folder).rglob("*") if path.suffix in (".py", ".ipynb")]
@@ -52,16 +49,55 @@ def build_han(source, target=HERE / "han.ttf"):
     """Write the part of the font ``source`` that package and notebooks need to ``target``; returns what it lacks."""
     from fontTools import subset
 
-    options = subset.Options(hinting=False, layout_features=[], recalc_timestamp=False, name_IDs=[])
-    options.drop_tables += ["vhea", "vmtx"]
+    options = subset.Options(hinting=False, layout_features=[], recalc_timestamp=False, name_IDs=[],
+                             desubroutinize=True, font_number=_face(source))
+    options.drop_tables += ["vhea", "vmtx", "VORG", "BASE", "GSUB", "GPOS", "GDEF"]
     font = subset.load_font(str(source), options)
-    wanted = characters(HERE.parent, HERE.parents[1] / "notebooks")
+    wanted = characters(PACKAGE, PACKAGE.parent / "notebooks")
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=map(ord, wanted))
     subsetter.subset(font)
+    if "glyf" not in font:
+        _to_truetype(font)
     _name(font, HAN)
     subset.save_font(font, str(target), options)
     return sorted(wanted - set(map(chr, font.getBestCmap())))
+
+
+def _face(source):
+    """The number of the mainland Chinese face in a collection of fonts; 0 for a single font."""
+    from fontTools.ttLib import TTCollection
+    if Path(source).suffix != ".ttc":
+        return 0
+    names = [font["name"].getDebugName(4) for font in TTCollection(str(source), lazy=True).fonts]
+    return names.index(FACE)
+
+
+def _to_truetype(font):
+    """Replace cubic outlines by quadratic ones, which every reader of fonts knows."""
+    from fontTools.pens.cu2quPen import Cu2QuPen
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+    from fontTools.ttLib import newTable
+
+    order, glyphs = font.getGlyphOrder(), font.getGlyphSet()
+    font["glyf"], font["loca"] = newTable("glyf"), newTable("loca")
+    font["glyf"].glyphOrder, font["glyf"].glyphs = order, {}
+    for name in order:
+        pen = TTGlyphPen(None)
+        glyphs[name].draw(Cu2QuPen(pen, max_err=0.5, reverse_direction=True))
+        font["glyf"].glyphs[name] = glyph = pen.glyph()
+        glyph.recalcBounds(font["glyf"])
+        font["hmtx"].metrics[name] = font["hmtx"].metrics[name][0], getattr(glyph, "xMin", 0)
+    del font["CFF "]
+    font["maxp"].tableVersion, font.sfntVersion = 0x00010000, "\x00\x01\x00\x00"
+    # maxp counts what the outlines need; saving fills in the counts of points and contours.
+    for field in ("maxPoints", "maxContours", "maxCompositePoints", "maxCompositeContours", "maxTwilightPoints",
+                  "maxStorage", "maxFunctionDefs", "maxInstructionDefs", "maxStackElements", "maxSizeOfInstructions",
+                  "maxComponentElements", "maxComponentDepth"):
+        setattr(font["maxp"], field, 0)
+    font["maxp"].maxZones = 1
+    font["maxp"].recalc(font)
+    font["post"].formatType = 3.0
 
 
 def build_box(target=HERE / "box.ttf"):
@@ -109,18 +145,20 @@ def _name(font, family):
         font["name"].setName(text, number, 3, 1, 0x409)
 
 
-def main(arguments):
-    if len(arguments) != 1 or not Path(arguments[0]).is_file():
-        print("usage: python -m numpy_attention.plots.build_font SOURCE_FONT", file=sys.stderr)
-        return 2
-    missing = build_han(arguments[0])
+def configure(parser):
+    """Give ``parser`` the options of the command."""
+    parser.add_argument("source", type=Path, metavar="SOURCE_FONT", help=f"a .ttc, .otf or .ttf that holds {FACE}")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(arguments):
+    """Rebuild both fonts; says how large they are, and which characters the source lacks."""
+    if not arguments.source.is_file():
+        arguments.parser.error(f"there is no file {arguments.source}")
+    missing = build_han(arguments.source)
     build_box()
     for path in (HERE / "han.ttf", HERE / "box.ttf"):
         print(f"{path.name}: {path.stat().st_size} bytes")
     if missing:
         print("not in the source font: " + "".join(missing), file=sys.stderr)
     return int(bool(missing))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

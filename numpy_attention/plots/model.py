@@ -1,0 +1,142 @@
+"""A whole model on one sheet: every head of every layer as a small map, marked by what it does."""
+
+import numpy as np
+
+from ..words.colours import GREY, HUES
+from ..words.languages import each, say
+from . import captions, statistics
+from .drawing import small_bar, uniform_scale, weight_scale
+from .figure import finish, styled
+from .inputs import read_maps, tokens_of
+from .matrix import pool
+from .page import LINE, fold, open_page
+from .tokens import read_both
+
+# One hue for each thing that a head may do; heads without a single pattern stay grey.
+MARKS = dict(zip(("previous", "induction", "first", "itself", "sink", "next"), HUES, strict=False))
+PIXELS = 64
+HIDDEN = (0.93, 0.93, 0.93, 1.0)
+
+
+@styled
+def plot_model(
+    weights, query_tokens=None, key_tokens=None, *, mask=None, batch=0, layers=None, heads=None, scale="weight",
+    vmax=None, norm=None, cmap=None, title=None, lang="en", size=None, fig=None, ax=None,
+):
+    """Draw layers × heads as small maps, one row a layer; the frame and the word below say what the head does.
+
+    ``save_overview`` writes the same as a page in which every head can be opened.
+
+    Args:
+        weights: an encoder, decoder or model after its forward, a trace, or a list of arrays (H, L, S), one per layer.
+        query_tokens, key_tokens: the tokens; with them, induction heads are found.
+        mask, batch, layers, heads, scale, vmax, norm, cmap: as in plot_heads.
+        title: replaces the finding on top.
+        lang: "en", "zh" or "both".
+        size: "column", "page", "slide", or inches of width.
+        fig, ax: a Figure, SubFigure or Axes to draw into, of any size.
+
+    Returns: a Figure, with ``alt_text`` and ``plain_text``.
+    Raises: ValueError or TypeError that names the argument, what it should be and what came.
+
+    >>> layer = np.stack([np.eye(6), np.full((6, 6), 1 / 6)])
+    >>> print(plot_model([layer, layer]).plain_text)
+    4 heads: 2 look at itself (0.0, 1.0), 2 look at all tokens alike (0.1, 1.1)
+    layer 0: 0 itself 1.00 · 1 uniform 1.00
+    layer 1: 0 itself 1.00 · 1 uniform 1.00
+    """
+    uniform = scale == "uniform"
+    colours = uniform_scale(cmap) if uniform else weight_scale(cmap, vmax=vmax, norm=norm)
+    maps, patterns, labels = read_model(weights, query_tokens, key_tokens, mask, batch, layers, heads)
+    title = title or captions.what_heads_do(maps, patterns, labels, lang)
+    page = open_page(lambda *room: Sheet(*room, maps, title), fig=fig, ax=ax, size=size)
+    sheet = page.layout
+    for line, (layer, found) in enumerate(zip(maps, patterns, strict=True)):
+        for place, (head, what) in enumerate(zip(layer.heads, found, strict=True)):
+            left, top = sheet.corner(line, place)
+            hidden = None if layer.hidden is None else layer.hidden[place]
+            values = layer.values[place]
+            shown = statistics.times_uniform(values, hidden) if uniform else values
+            _tile(page, sheet, shown, hidden, colours, left, top, MARKS.get(what.kind))
+            page.write(left + sheet.tile / 2, top + sheet.tile + 0.02, _mark(what, head, line, lang), fontsize=6.5,
+                       color=MARKS.get(what.kind, GREY), room=sheet.tile + 0.08)
+            if line == 0:
+                page.write(left + sheet.tile / 2, top - 0.04, str(head), va="bottom", fontsize=8, color=GREY)
+        page.write(sheet.left - 0.1, sheet.corner(line, 0)[1] + sheet.tile / 2, str(layer.number), ha="right",
+                   va="center", fontsize=8, color=GREY)
+    for x, y, side, words in ((sheet.left - 0.08, sheet.top - 0.06, "right", say(lang, "层", "layer") + " ↓"),
+                              (sheet.left, sheet.top - 0.2, "left", say(lang, "头", "head") + " →")):
+        page.write(x, y, words, ha=side, va="bottom", fontsize=8, color=GREY)
+    page.write(0.15, 0.1, sheet.title, ha="left", fontsize=12, keep=True, room=sheet.size[0] - 0.3)
+    L, S = maps[0].values.shape[1:]
+    words = captions.each_line(lang, lambda one: say(
+        one, f"每个小图 {L} 个查询 × {S} 个键；框和字：头在做什么，占多少注意力",
+        f"each map: {L} queries × {S} keys; frame and word: what the head does, with the share that says so"))
+    page.write(0.15, 0.12 + LINE * (sheet.title.count("\n") + 1), words, ha="left", fontsize=8, color=GREY,
+               room=sheet.size[0] - 0.3)
+    small_bar(page, sheet.left, sheet.size[1] - 0.3, min(1.4, sheet.size[0] - sheet.left - 0.6), colours,
+              say(lang, "权重 × 可见的键数", "weight × visible keys") if uniform else say(
+                  lang, "注意力权重", "attention weight"))
+    lines = [f"{say(lang, '层', 'layer')} {layer.number}: " + " · ".join(
+        f"{head} {_mark(what, head, 1, lang)}" for head, what in zip(layer.heads, found, strict=True))
+        for layer, found in zip(maps, patterns, strict=True)]
+    alt = each(lang, lambda one: say(
+        one, f"{len(maps)} 层的注意力。{captions.what_heads_do(maps, patterns, labels, one)}。",
+        f"The attention of {len(maps)} layers. {captions.what_heads_do(maps, patterns, labels, one)}."))
+    return finish(page, alt, "\n".join([title, *lines]))
+
+
+def read_model(weights, query_tokens, key_tokens, mask, batch, layers, heads):
+    """The maps of a model, what each head does, and the labels of each layer's axes."""
+    maps = read_maps(weights, mask=mask, batch=batch, layers=layers, heads=heads)
+    for layer in maps:
+        statistics.check_weights(layer.values, "weights")
+    if not any(len(layer.values) for layer in maps):
+        raise ValueError("weights has no heads: its axis H is 0")
+    tokens = tokens_of(weights, query_tokens, key_tokens)
+    labels = [read_both(*tokens, *layer.values.shape[1:]) for layer in maps]
+    given = None not in tokens or tokens != (None, None)
+    patterns = [[statistics.pattern(values, None if layer.hidden is None else layer.hidden[place],
+                                    rows if given else None) for place, values in enumerate(layer.values)]
+                for layer, (rows, _) in zip(maps, labels, strict=True)]
+    return maps, patterns, labels
+
+
+def _mark(what, head, line, lang):
+    """What a head does in a word, with its score."""
+    word = statistics.SHORT[what.kind].say("en" if lang == "en" else "zh")
+    return word if what.kind == "mixed" else f"{word} {what.score:.2f}"
+
+
+class Sheet:
+    """Where the tiles go: one row a layer."""
+
+    def __init__(self, room, tall, maps, title):
+        across, down = max(len(layer.heads) for layer in maps), len(maps)
+        self.left = 0.62
+        high = 13.0 if tall is None else tall
+        self.gap = 0.1
+        self.tile = max(0.08, min(0.95, (room - self.left - 0.2) / across - self.gap,
+                                  (high - 1.6) / down - self.gap - 0.14))
+        wide = max(self.left + across * (self.tile + self.gap) + 0.1, min(room, 4.2))
+        self.title = fold(title, wide - 0.3, 12)
+        self.top = 0.62 + LINE * (self.title.count("\n") + 1) + 0.12
+        self.down = self.tile + self.gap + 0.14
+        self.size = wide, self.top + down * self.down + 0.65
+
+    def corner(self, line, place):
+        return self.left + place * (self.tile + self.gap), self.top + line * self.down
+
+
+def _tile(page, sheet, values, hidden, colours, left, top, mark):
+    """One map as an image without axes, framed in the hue of what the head does."""
+    block = tuple(max(1, -(-side // PIXELS)) for side in values.shape)
+    lost = np.zeros(values.shape, bool) if hidden is None else hidden
+    pooled = pool(np.where(lost, np.nan, values), block)
+    pixels = colours[0](colours[1](np.ma.masked_invalid(pooled)))
+    pixels[np.isnan(pooled)] = HIDDEN
+    axes = page.axes(left, top, sheet.tile, sheet.tile)
+    axes.imshow(pixels, interpolation="nearest", origin="upper", aspect="auto")
+    axes.set_axis_off()
+    axes.add_patch(axes.patch.__class__((0, 0), 1, 1, transform=axes.transAxes, fill=False, clip_on=False,
+                                        edgecolor=mark or GREY, linewidth=1.6 if mark else 0.5))
