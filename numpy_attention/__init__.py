@@ -38,10 +38,12 @@ from .layers.variants.dropout import Dropout
 from .layers.variants.extra_keys import ExtraKeyAttention
 from .layers.variants.kv_cache import KVCache
 from .layers.variants.qk_norm import QKNormAttention
+from .layers.variants.relative_bias import RelativeBiasAttention, RelativePositionBias, relative_places, t5_buckets
 from .layers.variants.repeat_heads import RepeatHeads
 from .layers.variants.rotary import Rotary, RotaryAttention
-from .layers.variants.rotary_scaling import ScaledRotary, rotary_speeds
+from .layers.variants.rotary_scaling import ScaledRotary, rotary_speeds, yarn_attention_factor
 from .layers.variants.scaled_dot_product import ScaledDotProductAttention
+from .layers.variants.sink import SinkAttention, SinkSoftmax
 from .layers.variants.soft_cap import SoftCap
 from .masks import causal_mask, padding_mask, window_mask
 from .words import pictures as _pictures
@@ -107,6 +109,8 @@ __all__ = [
     "QKNormAttention",
     "RMSNorm",
     "ReLU",
+    "RelativeBiasAttention",
+    "RelativePositionBias",
     "RepeatHeads",
     "Residual",
     "Rotary",
@@ -114,6 +118,8 @@ __all__ = [
     "ScaledDotProductAttention",
     "ScaledRotary",
     "SiLU",
+    "SinkAttention",
+    "SinkSoftmax",
     "SinusoidalPositions",
     "SoftCap",
     "Softmax",
@@ -146,13 +152,16 @@ __all__ = [
     "plot_query_key",
     "plot_symmetry",
     "plot_walkthrough",
+    "relative_places",
     "rotary_speeds",
     "sinusoidal_positions",
+    "t5_buckets",
     "trace",
     "warmup_cosine",
     "warmup_inverse_sqrt",
     "window_mask",
     "worked_example",
+    "yarn_attention_factor",
 ]
 
 

@@ -35,10 +35,12 @@ from .layers.variants.blocked_attention import BlockedAttention
 from .layers.variants.dropout import Dropout
 from .layers.variants.extra_keys import ExtraKeyAttention
 from .layers.variants.qk_norm import QKNormAttention
+from .layers.variants.relative_bias import RelativeBiasAttention, RelativePositionBias, relative_places
 from .layers.variants.repeat_heads import RepeatHeads
 from .layers.variants.rotary import Rotary, RotaryAttention
 from .layers.variants.rotary_scaling import ScaledRotary
 from .layers.variants.scaled_dot_product import ScaledDotProductAttention
+from .layers.variants.sink import SinkAttention, SinkSoftmax
 from .layers.variants.soft_cap import SoftCap
 from .masks import causal_mask, padding_mask
 
@@ -153,6 +155,15 @@ EXAMPLES = {
     "BlockedAttention, causal": Example(
         lambda: BlockedAttention(query_block=3, key_block=2, causal=True, offset=1, scale=0.7), QKV, {},
         {"blocks": 3}),
+    "RelativePositionBias": Example(lambda: RelativePositionBias(H, num_buckets=8, max_distance=20, rng=0),
+                                    (relative_places(L, S),), {}, {"1": 1, "num_buckets": 8}),
+    "RelativeBiasAttention": Example(
+        lambda: RelativeBiasAttention(H, num_buckets=8, max_distance=20, rng=0,
+                                      attention=ScaledDotProductAttention(softcap=1.5, bias_first=True)),
+        QKV, {"mask": MASK, "bias": BIAS, "query_offset": 1}, {"1": 1, "...": (N, H, L, S)}),
+    "SinkSoftmax": Example(lambda: SinkSoftmax(H), (draw(N, H, L, S),), {"mask": MASK}, {"...": (N,), "1": 1}),
+    "SinkAttention": Example(lambda: SinkAttention(H, softcap=1.5, dropout=0.3, rng=0), QKV,
+                             {"mask": MASK, "bias": BIAS}, {"...": (N, H, L, S)}),
     "QKNormAttention": Example(lambda: QKNormAttention(d_k), QKV, {"mask": MASK, "bias": BIAS}),
     "RotaryAttention": Example(lambda: RotaryAttention(d_k), QKV, {"mask": MASK, "bias": BIAS, "query_offset": 1}),
     "ExtraKeyAttention": Example(lambda: ExtraKeyAttention(H, d_k, d_v, zero=True, rng=0), QKV,

@@ -3,12 +3,13 @@ the argument, says what was expected and what came.
 """
 import functools
 import inspect
+import numbers
 import operator
 from contextlib import contextmanager
 
 import numpy as np
 
-from .layer import Layer
+from .layer import Layer, parts
 
 
 def precision(dtype):
@@ -37,9 +38,24 @@ def whole(name, value):
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
 
 
+def is_number(value):
+    """Is it one finite real number? True and False are none, an array of one number is none."""
+    return (isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+            and bool(np.isfinite(float(value))))
+
+
+def finite(name, value, *, above=None):
+    """`value` as a finite float, above a limit where there is one, or an error that names it."""
+    if not is_number(value) or (above is not None and not value > above):
+        wanted = "a finite number" if above is None else "a positive finite number" if above == 0 else \
+            f"a finite number above {above}"
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return float(value)
+
+
 def positive(name, value):
     """`value` as a float that is at least 0, or an error that names it."""
-    if isinstance(value, (bool, str)) or not np.isscalar(value) or not 0 <= value < np.inf:
+    if not is_number(value) or value < 0:
         raise ValueError(f"{name} must be a number that is not negative, such as 1e-5; got {value!r}")
     return float(value)
 
@@ -272,3 +288,13 @@ def classes_of(target, logits, class_weights, ignore_index):
         raise ValueError(f"target must lie in 0..{C - 1} (C = {C}), or be ignore_index = {ignore_index}; "
                          f"got {wrong[0]}")
     return target
+
+
+def options_known(layer, **options):
+    """Those options that are not None and that the layer takes: what may be told, but need not be understood."""
+    return {name: value for name, value in options.items() if value is not None and takes(type(layer), name)}
+
+
+def needs_place(layer):
+    """The class of the layer or part of it whose numbers depend on where queries and keys stand, or None."""
+    return next((type(part).__name__ for part in parts(layer) if part.asks_places), None)

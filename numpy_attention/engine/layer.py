@@ -52,6 +52,7 @@ class Layer:
     BACKWARD = ()
     inner_shapes = {}       # shapes of the parts' steps that are others in here: {"dK": "N H_kv S d_k"}
     integer_inputs = ()     # names of inputs that are ids, not floats
+    asks_places = False     # do its numbers depend on where queries and keys stand? See KVCache
     remembers = True        # does backward need what forward kept? Else one layer may run several times in a forward
 
     params = cache = grads = None
@@ -169,6 +170,13 @@ class Layer:
         for name, layer in self.sublayers().items():
             lines += f"{name}: {layer!r}".split("\n")
         return "\n  ".join(lines)
+
+
+def parts(layer):
+    """The layer itself, and all layers inside of it."""
+    yield layer
+    for part in layer.sublayers().values():
+        yield from parts(part)
 
 
 _owners = weakref.WeakKeyDictionary()     # which layer was handed in to which; copies are free

@@ -136,3 +136,100 @@ def test_a_place_is_told_to_whatever_asks_for_it():
         cache = na.KVCache(mha, 8, batch=1)
         steps = np.concatenate([cache.step(x[:, i:i + 1]) for i in range(5)], axis=1)
         assert np.allclose(steps, mha(x, mask=na.causal_mask(5)), rtol=0, atol=1e-14)
+
+
+def steps(cache, x, **options):
+    return np.concatenate([cache.step(x[:, t:t + 1], **options) for t in range(x.shape[1])], axis=1)
+
+
+@pytest.mark.parametrize("name", ["plain", "rotary", "rotary, grouped"])
+def test_sequences_that_begin_later_decode_as_if_alone(name):
+    # Padded on the left: the second text has 4 tokens, the first one 7.
+    mha, x, lengths = randomise(LAYERS[name]()), draw(2, 7, D), (7, 4)
+    cache = na.KVCache(mha, 9, batch=2)
+    places = np.arange(7) - (7 - np.array(lengths)[:, None])
+    outs = np.concatenate([cache.step(x[:, :5], positions=places[:, :5]), steps(cache, x[:, 5:])], axis=1)
+    for n, length in enumerate(lengths):
+        alone = mha(x[n:n + 1, 7 - length:], mask=na.causal_mask(length))
+        assert_allclose(outs[n:n + 1, 7 - length:], alone, rtol=0, atol=1e-13)
+    assert_array_equal(cache.weights[1, :, :, :3], 0)            # padding is seen by nobody
+
+
+def test_crop_goes_back_and_reorder_follows_beams():
+    mha, x = randomise(LAYERS["rotary"]()), draw(3, 6, D)
+    cache = na.KVCache(mha, 8, batch=3)
+    cache.step(x[:, :5])
+    cache.crop(3)
+    assert len(cache) == 3
+    cache.reorder([2, 0, 0, 1])
+    beams = x[[2, 0, 0, 1]]
+    full = mha(beams, mask=na.causal_mask(6))
+    assert_allclose(steps(cache, beams[:, 3:]), full[:, 3:], rtol=0, atol=1e-13)
+    with pytest.raises(ValueError, match=r"length must lie in 0\.\.6, what is kept; got 7"):
+        cache.crop(7)
+    with pytest.raises(ValueError, match=r"rows must be whole numbers in 0\.\.3, one for each sequence; got \[4\]"):
+        cache.reorder([4])
+
+
+def test_one_prefix_serves_many():
+    mha, x = randomise(LAYERS["plain"]()), draw(1, 4, D)
+    cache = na.KVCache(mha, 8, batch=1)
+    cache.step(x)
+    cache.reorder([0, 0, 0])
+    more = draw(3, 2, D, seed=5)
+    whole = np.concatenate([np.repeat(x, 3, axis=0), more], axis=1)
+    assert_allclose(cache.step(more), mha(whole, mask=na.causal_mask(6))[:, 4:], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["plain", "rotary", "grouped"])
+@pytest.mark.parametrize("capacity", [3, 4, 7])
+def test_a_window_forgets_what_is_out_of_sight(name, capacity):
+    mha, x, window = randomise(LAYERS[name]()), draw(N, 20, D), 3
+    full = mha(x, mask=na.window_mask(20, left=window - 1, right=0))
+    cache = na.KVCache(mha, capacity, batch=N, window=window)
+    assert_allclose(steps(cache, x), full, rtol=0, atol=1e-13)
+    assert len(cache) == 20
+    assert cache.forgotten >= 20 - capacity
+    with pytest.raises(ValueError, match="the cache is full"):
+        cache.step(draw(N, capacity + 1, D))
+    with pytest.raises(ValueError, match=f"length must lie in {cache.forgotten}..20"):
+        cache.crop(0)
+
+
+def test_a_step_that_fails_keeps_nothing_and_says_why():
+    mha, x = randomise(LAYERS["rotary"]()), draw(N, 4, D)
+    cache = na.KVCache(mha, 8, batch=N)
+    cache.step(x[:, :2])
+    for positions, message in (([0.5, 1.5], "positions must be whole numbers"), ([1], r"shape \(T,\) or \(N, T\)")):
+        with pytest.raises(ValueError, match=message):
+            cache.step(x[:, 2:], positions=positions)
+    with pytest.raises(TypeError, match="mask must be boolean"):
+        cache.step(x[:, 2:], mask=np.ones((2, 4)), positions=[2, 3])
+    assert len(cache) == 2
+    assert_allclose(cache.step(x[:, 2:]), mha(x, mask=na.causal_mask(4))[:, 2:], rtol=0, atol=1e-13)
+
+
+def test_a_single_sequence_takes_the_biases_of_a_batch():
+    mha, x = randomise(LAYERS["plain"]()), draw(5, D)
+    full = mha(x, mask=na.causal_mask(5), bias=na.alibi_bias(2, 5))
+    cache = na.KVCache(mha, 8)
+    outs = [cache.step(x[t:t + 1], bias=na.alibi_bias(2, 1, t + 1, offset=t)) for t in range(5)]
+    assert_allclose(np.concatenate(outs), full, rtol=0, atol=1e-13)
+
+
+class Wrapper(na.Layer):
+    """A wrapper of one's own that does not hand on where the queries stand."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = na.RotaryAttention(4)
+
+    def forward(self, Q, K, V, *, mask=None, bias=None):
+        heads = self.inner(Q, K, V, mask=mask, bias=bias)
+        self.cache = dict(self.inner.cache)
+        return heads
+
+
+def test_what_cannot_decode_is_refused():
+    with pytest.raises(TypeError, match="Wrapper cannot decode in steps: the RotaryAttention inside of it must know"):
+        na.KVCache(na.MultiHeadAttention(D, 2, attention=Wrapper()), 8)

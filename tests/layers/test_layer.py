@@ -13,8 +13,8 @@ from ..standard import EXAMPLES, FLOATS, OPEN, as_tuple, draw, run
 
 ALL = EXAMPLES
 ANY_SHAPE = {"ReLU", "SiLU", "GELU", "Dropout", "SoftCap"}      # each number on its own
-ANY_WIDTH = ANY_SHAPE | {"CrossEntropyLoss", "LogSoftmax", "MergeHeads", "RepeatHeads", "Rotary",
-                         "ScaledRotary", "SinusoidalPositions", "Softmax", "SplitHeads"}
+ANY_WIDTH = ANY_SHAPE | {"CrossEntropyLoss", "LogSoftmax", "MergeHeads", "RepeatHeads", "Rotary", "ScaledRotary",
+                         "SinkSoftmax", "SinusoidalPositions", "Softmax", "SplitHeads"}
 
 
 def kind_of(name):

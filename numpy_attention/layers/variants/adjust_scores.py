@@ -9,9 +9,9 @@ from .soft_cap import SoftCap
 
 
 class AdjustScores(Layer):
-    """softcap(scores) + bias, each only if asked for.
+    """softcap(scores) + bias, each only if asked for; or softcap(scores + bias).
 
-    Args: softcap: the limit c of SoftCap, or None.
+    Args: softcap: the limit c of SoftCap, or None. bias_first: add the bias before the softcap.
 
     adjust(scores, *, bias=None) -> adjusted, both (..., L, S); bias as in numpy_attention.masks. backward gives the
     scores' gradient; the bias's is in grads["bias"], summed over the axes for which it stood in.
@@ -19,38 +19,50 @@ class AdjustScores(Layer):
     >>> from numpy_attention.layers.variants.adjust_scores import AdjustScores
     >>> AdjustScores(softcap=2.0)([[100., 0.]], bias=np.array([[0., 1.]]))
     array([[2., 1.]])
+    >>> AdjustScores(softcap=2.0, bias_first=True)([[100., 0.]], bias=np.array([[0., 100.]]))
+    array([[2., 2.]])
 
     Source: Gemma Team 2024 (Gemma 2), section 2, for the softcap; Shaw et al. 2018, equation (4), for terms added to
     the scores.
     """
 
-    def __init__(self, *, softcap=None):
+    def __init__(self, *, softcap=None, bias_first=False):
         super().__init__()
         self.soft_cap = None if softcap is None else SoftCap(softcap)
-        if softcap is not None:
+        self.bias_first = bool(bias_first)
+        if softcap is not None and not bias_first:
             self.restate(biased="capped + bias")
+        if bias_first:
+            self.FORWARD, self.BACKWARD = self.FORWARD[::-1], self.BACKWARD[::-1]
 
     def forward(self, scores, *, bias=None):
         if not self.is_asked(bias):
             self.cache = {}
             return scores
-        capped = scores if self.soft_cap is None else self.soft_cap(scores)
-        biased = capped if bias is None else capped + fit("bias", bias, scores.shape)
-        self.keep(scores=scores, bias=bias, capped=None if self.soft_cap is None else capped, biased=biased)
-        return biased
+        steps = {"scores": scores} if bias is None else {"scores": scores, "bias": bias}
+        adjusted = scores
+        for step in ("biased", "capped") if self.bias_first else ("capped", "biased"):
+            if step == "capped" and self.soft_cap is not None:
+                steps["capped"] = adjusted = self.soft_cap(adjusted)
+            if step == "biased" and bias is not None:
+                steps["biased"] = adjusted = adjusted + fit("bias", bias, scores.shape)
+        self.cache = steps
+        return adjusted
 
-    def backward(self, dbiased):
-        # In the forward pass: biased = softcap(scores) + bias, each only if asked for.
+    def backward(self, dadjusted):
         if not self.cache:
-            self.grads = {"scores": dbiased}
-            return dbiased
-        dscores = dbiased if self.soft_cap is None else self.soft_cap.backward(dbiased)
-        self.grads = {"biased": dbiased, "scores": dscores}
-        if self.soft_cap is not None:
-            self.grads["capped"] = dbiased
-        if "bias" in self.cache:
-            self.grads["bias"] = sum_like(dbiased, self.cache["bias"])
-        return dscores
+            self.grads = {"scores": dadjusted}
+            return dadjusted
+        # In the forward pass each step took what the one before it gave; so back, the last one first.
+        self.grads, d = {}, dadjusted
+        for step in [name for name in reversed(self.cache) if name in ("biased", "capped")]:
+            self.grads[step] = d
+            if step == "biased":
+                self.grads["bias"] = sum_like(d, self.cache["bias"])
+            else:
+                d = self.soft_cap.backward(d)
+        self.grads["scores"] = d
+        return d
 
     def is_asked(self, bias):
         """Is there anything to do?"""

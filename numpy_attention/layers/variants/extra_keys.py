@@ -6,8 +6,8 @@ hidden, so that no query is left without a key.
 """
 import numpy as np
 
-from ...engine.arguments import check_QKV, precision, size
-from ...engine.layer import Layer
+from ...engine.arguments import check_QKV, needs_place, options_given, precision, size
+from ...engine.layer import Layer, parts
 from ...engine.lazy import like
 from ...engine.mask_and_bias import take_mask_and_bias
 from .scaled_dot_product import ScaledDotProductAttention
@@ -42,6 +42,11 @@ class ExtraKeyAttention(Layer):
         self.num_heads, self.d_k, self.d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
         self.zero = zero
         self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
+        if any(isinstance(part, ExtraKeyAttention) for part in parts(self.attention)):
+            raise ValueError("one ExtraKeyAttention holds both extra keys: give it learned=True and zero=True")
+        if place := needs_place(self.attention):
+            raise ValueError(f"an extra key has no place, but {place} asks for each key's place: hand the "
+                             f"ExtraKeyAttention to {place} instead, attention=na.ExtraKeyAttention(...)")
         names = ("scores", "capped", "biased", "weights", "dropped", "dweights", "dscores")
         self.inner_shapes = {**dict.fromkeys(names, "N H L S_more"), "dK": "N H S_more d_k", "dV": "N H S_more d_v"}
         if learned:
@@ -61,7 +66,8 @@ class ExtraKeyAttention(Layer):
         mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
         K_more, V_more = self._extend(K, "extra_key"), self._extend(V, "extra_value")
         extra = K_more.shape[-2] - S
-        heads = self.attention(Q, K_more, V_more, mask=_widen(mask, S, extra, True), bias=_widen(bias, S, extra, 0))
+        options = options_given(self.attention, mask=_widen(mask, S, extra, True), bias=_widen(bias, S, extra, 0))
+        heads = self.attention(Q, K_more, V_more, **options)
         inner = {name: array for name, array in dict.items(self.attention.cache)
                  if name not in ("Q", "K", "V", "mask", "bias")}
         self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, K_more=K_more, V_more=V_more, **inner)

@@ -3,7 +3,7 @@
 A dot product grows with both its factors, so a head can win all attention by making its numbers large. Normed first,
 row by row, queries and keys can only differ in direction; two learned vectors set the scale that the scores need.
 """
-from ...engine.arguments import takes
+from ...engine.arguments import options_given, options_known
 from ...engine.layer import Layer
 from ...engine.lazy import like
 from ..rms_norm import RMSNorm
@@ -17,7 +17,7 @@ class QKNormAttention(Layer):
         d_k: width of one head's query and key. eps, dtype: of the norms.
         attention: what happens then; plain scaled dot-product attention unless given.
 
-    attention(Q, K, V, *, mask=None, bias=None, query_offset=None) -> heads; query_offset as for RotaryAttention.
+    attention(Q, K, V, *, mask=None, bias=None, ...) -> heads; places, as for RotaryAttention, are handed on.
 
     >>> attention = na.QKNormAttention(4)
     >>> mha = na.MultiHeadAttention(8, 2, attention=attention, rng=0)
@@ -53,11 +53,11 @@ class QKNormAttention(Layer):
         """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
         return self.attention.weights
 
-    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=None):
+    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=None, query_positions=None, key_positions=None):
         Q_normed, K_normed = self.q_norm(Q), self.k_norm(K)
-        place = {} if query_offset is None or not takes(type(self.attention), "query_offset") else \
-            {"query_offset": query_offset}
-        heads = self.attention(Q_normed, K_normed, V, mask=mask, bias=bias, **place)
+        told = options_known(self.attention, query_offset=query_offset, query_positions=query_positions,
+                             key_positions=key_positions)
+        heads = self.attention(Q_normed, K_normed, V, **options_given(self.attention, mask=mask, bias=bias), **told)
         inner = {name: array for name, array in dict.items(self.attention.cache) if name not in ("Q", "K")}
         self.cache = like(self.attention.cache,
                           {"Q": Q, "K": K, "V": V, "Q_normed": Q_normed, "K_normed": K_normed, **inner})

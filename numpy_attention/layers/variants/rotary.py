@@ -6,8 +6,8 @@ q_m · k_n is the same for (3, 1), (7, 5) and (12, 10). A rotation is undone by 
 """
 import numpy as np
 
-from ...engine.arguments import size, whole
-from ...engine.layer import Layer
+from ...engine.arguments import finite, options_given, options_known, rectangular, size, whole
+from ...engine.layer import Layer, parts
 from ...engine.lazy import like
 from .scaled_dot_product import ScaledDotProductAttention
 
@@ -22,10 +22,12 @@ class Rotary(Layer):
             weights trained with one need their columns reordered for the other.
 
     rotary(x, *, offset=0, positions=None) -> out
-        offset: position of the first row. positions: (L,) or (..., L) whole numbers instead of offset + 0, 1, 2, ...
+        offset: position of the first row. positions: (L,), (N, L) or (N, H, L) numbers instead of offset + 0, 1, ...;
+            they need not be whole.
 
     Shapes: x and out (..., L, width) with width >= d.
-    Raises: ValueError for an odd d, an x narrower than d, or positions that do not fit L.
+    Raises: ValueError for an odd d, an x narrower than d, or positions that do not fit x; TypeError for positions that
+        are no numbers.
 
     >>> na.Rotary(4)([[1., 2., 3., 4.]], offset=1).round(4)
     array([[-1.9841,  1.9599,  2.4624,  4.0198]])
@@ -37,24 +39,17 @@ class Rotary(Layer):
 
     def __init__(self, d, *, base=10000.0, interleaved=False):
         super().__init__()
-        self.d, self.base, self.interleaved = size("d", d), base, interleaved
+        self.d, self.base, self.interleaved = size("d", d), finite("base", base, above=0), interleaved
         if self.d % 2:
             raise ValueError(f"d must be even, since columns are turned in pairs; got {d}")
-        if isinstance(base, bool | str) or not 0 < base < np.inf:
-            raise ValueError(f"base must be a positive finite number, got {base!r}")
+        self.speeds = self.base ** (-np.arange(0, self.d, 2) / self.d)       # (d/2,)
+        self.stretch = 1.0
 
     def forward(self, x, *, offset=0, positions=None):
         if x.ndim < 2 or x.shape[-1] < self.d:
             raise ValueError(f"x must have shape (..., L, width) with width >= d = {self.d}; got {x.shape}")
-        if positions is None:
-            positions = whole("offset", offset) + np.arange(x.shape[-2])
-        positions = np.asarray(positions)
-        if positions.shape[-1:] != x.shape[-2:-1]:
-            raise ValueError(f"positions must have shape (L,) or (..., L) with L = {x.shape[-2]}; "
-                             f"got {positions.shape}")
-        speed = self.base ** (-np.arange(0, self.d, 2) / self.d)             # (d/2,)
-        angle = positions[..., None] * speed                                 # (..., L, d/2)
-        cos, sin = np.cos(angle).astype(x.real.dtype), np.sin(angle).astype(x.real.dtype)
+        angle = places(x, offset, positions)[..., None] * self.speeds        # (..., L, d/2)
+        cos, sin = ((self.stretch * part).astype(x.real.dtype) for part in (np.cos(angle), np.sin(angle)))
         out = turn(x, cos, sin, self.interleaved)
         self.cache = {"x": x, "cos": cos, "sin": sin, "out": out}
         return out
@@ -72,6 +67,26 @@ class Rotary(Layer):
         ("dx", "each pair of dout turned back", "... L d",
          "Turn the gradient back by the same angle.", "把梯度按同样的角度转回去。"),
     )
+
+
+def places(x, offset, positions):
+    """The places of x's rows, such that they broadcast to (..., L): (N, L) gets an axis for the heads."""
+    if positions is None:
+        return whole("offset", offset) + np.arange(x.shape[-2])
+    positions = rectangular("positions", positions)
+    if positions.dtype.kind not in "iuf":
+        raise TypeError(f"positions must be numbers, got dtype {positions.dtype}")
+    rows = x.shape[:-1]
+    if positions.ndim == 2 and len(rows) == 3:
+        positions = positions[:, None]
+    fits = 1 <= positions.ndim <= len(rows) and positions.shape[-1] == rows[-1] and all(
+        have in (1, want) for have, want in zip(positions.shape[::-1], rows[::-1], strict=False))
+    if not fits:
+        raise ValueError(f"positions must have shape (L,), (N, L) or (N, H, L) for x of shape {x.shape}, with L = "
+                         f"{rows[-1]}; got {positions.shape}")
+    if not np.isfinite(positions).all():
+        raise ValueError("positions must be finite numbers; got NaN or infinity")
+    return positions
 
 
 def turn(x, cos, sin, interleaved=False):
@@ -93,8 +108,9 @@ class RotaryAttention(Layer):
         base, interleaved: as for Rotary.
         attention: what happens then; plain scaled dot-product attention unless given.
 
-    attention(Q, K, V, *, mask=None, bias=None, query_offset=0): query_offset is the place of the first query, while
-    the first key stands at 0 (a KV cache holds keys from the beginning).
+    attention(Q, K, V, *, mask=None, bias=None, query_offset=0, query_positions=None, key_positions=None)
+        query_offset: the place of the first query, while the first key stands at 0 (a KV cache holds keys from the
+            beginning). query_positions, key_positions: all places instead, (L,) or (N, L), and (S,) or (N, S).
 
     >>> attention = na.RotaryAttention(4)
     >>> mha = na.MultiHeadAttention(8, 2, attention=attention, rng=0)
@@ -104,6 +120,8 @@ class RotaryAttention(Layer):
     Source: Su et al. 2021 (RoFormer), equation (16).
     """
 
+    asks_places = True
+
     def __init__(self, d_k, *, rotary_dim=None, base=10000.0, interleaved=False, attention=None):
         super().__init__()
         d = d_k if rotary_dim is None else rotary_dim
@@ -112,16 +130,20 @@ class RotaryAttention(Layer):
         self.turn_queries = Rotary(d, base=base, interleaved=interleaved)
         self.turn_keys = Rotary(d, base=base, interleaved=interleaved)
         self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
+        if any(isinstance(part, RotaryAttention) for part in parts(self.attention)):
+            raise ValueError("queries and keys would be turned twice: hand in an attention without a RotaryAttention")
 
     @property
     def weights(self):
         """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
         return self.attention.weights
 
-    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=0):
-        Q_turned = self.turn_queries(Q, offset=query_offset)
-        K_turned = self.turn_keys(K)
-        heads = self.attention(Q_turned, K_turned, V, mask=mask, bias=bias)
+    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=0, query_positions=None, key_positions=None):
+        Q_turned = self.turn_queries(Q, offset=query_offset, positions=query_positions)
+        K_turned = self.turn_keys(K, positions=key_positions)
+        told = options_known(self.attention, query_offset=query_offset, query_positions=query_positions,
+                             key_positions=key_positions)
+        heads = self.attention(Q_turned, K_turned, V, **options_given(self.attention, mask=mask, bias=bias), **told)
         inner = {name: array for name, array in dict.items(self.attention.cache) if name not in ("Q", "K")}
         self.cache = like(self.attention.cache,
                           {"Q": Q, "K": K, "V": V, "Q_turned": Q_turned, "K_turned": K_turned, **inner})

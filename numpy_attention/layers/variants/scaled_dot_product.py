@@ -6,13 +6,12 @@ scores; dropout on the weights. A very large table of scores goes through large_
 """
 import math
 
-import numpy as np
-
-from ...engine.arguments import check_QKV
+from ...engine.arguments import check_QKV, is_number
 from ...engine.call_rules import left_out
 from ...engine.lazy import Tensors
 from ...engine.mask_and_bias import gather, take_mask_and_bias
 from ..attention import Attention
+from ..softmax import Softmax
 from . import large_table
 from .adjust_scores import AdjustScores
 from .dropout import Dropout
@@ -24,13 +23,14 @@ class ScaledDotProductAttention(Attention):
 
     Args, all optional:
         scale: a factor on Q Kᵀ instead of 1/√d_k. softcap: limit on the scores, see SoftCap.
+        bias_first: add a bias before the softcap, not behind it.
         dropout: share of the weights that falls out in training. rng: seed or np.random.Generator for it.
 
     attention(Q, K, V, *, mask=None, bias=None) -> heads
 
     Shapes: Q (..., L, d_k), K (..., S, d_k), V (..., S, d_v), heads (..., L, d_v); mask (True = may attend) and bias
         (floats, added to the scores) as in numpy_attention.masks. K and V may have fewer heads than Q: see RepeatHeads.
-        Order: scale, softcap, bias, mask, softmax, dropout.
+        Order: scale, softcap, bias (or bias, softcap), mask, softmax, dropout.
     Raises: ValueError if d_k, S or the leading axes do not agree.
 
     A query that may see no key gets weights 0, heads 0 and gradients 0: its row of weights sums to 0, not to 1.
@@ -49,12 +49,12 @@ class ScaledDotProductAttention(Attention):
     Source: Vaswani et al. 2017, equation (1).
     """
 
-    def __init__(self, *, scale=None, softcap=None, dropout=0.0, rng=None):
+    def __init__(self, *, scale=None, softcap=None, bias_first=False, dropout=0.0, rng=None):
         super().__init__()
-        if scale is not None and (isinstance(scale, bool | str) or not np.isscalar(scale) or not np.isfinite(scale)):
+        if scale is not None and not is_number(scale):
             raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
         self.scale = scale
-        self.adjust = AdjustScores(softcap=softcap)
+        self.adjust = AdjustScores(softcap=softcap, bias_first=bias_first)
         self.dropout = Dropout(dropout, rng=rng)
         if scale is not None:
             self.restate(scores=f"Q Kᵀ · {scale:g}", dQ=f"dscores K · {scale:g}", dK=f"dscoresᵀ Q · {scale:g}")
@@ -76,7 +76,7 @@ class ScaledDotProductAttention(Attention):
         if mask is not None or bias is not None:
             mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], K.shape[-2]), Q.dtype)
         if not (self.adjust.is_asked(bias) or self.dropout.drops):
-            if mask is None and large_table.is_large(Q, K):
+            if mask is None and type(self.softmax) is Softmax and large_table.is_large(Q, K):
                 left_out(self.adjust, self.dropout)
                 return large_table.forward(self, Q, K, V)
             if self._is_the_lecture(Q, K, V, mask):
@@ -91,8 +91,8 @@ class ScaledDotProductAttention(Attention):
         dropped = self.dropout(weights)                         # the weights themselves, unless dropout is asked for
         # 3. Mix the values in these shares.
         heads = gather(dropped, repeat(V, group), mask)         # (N,H,L,S) (N,H,S,d_v) -> (N,H,L,d_v)
-        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, scores=scores, capped=self.adjust.cache.get("capped"),
-                  biased=None if bias is None else adjusted, weights=weights,
+        adjustments = {name: step for name, step in self.adjust.cache.items() if name in ("capped", "biased")}
+        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, scores=scores, **adjustments, weights=weights,
                   dropped=None if dropped is weights else dropped, heads=heads)
         return heads
 

@@ -5,6 +5,7 @@ all others by an enormous score. Where the curve is flat, hardly any gradient co
 """
 import numpy as np
 
+from ...engine.arguments import is_number
 from ...engine.layer import Layer
 
 
@@ -22,7 +23,7 @@ class SoftCap(Layer):
 
     def __init__(self, cap):
         super().__init__()
-        if isinstance(cap, bool | str) or not np.isscalar(cap) or not 0 < cap < float("inf"):
+        if not is_number(cap) or cap <= 0:
             raise ValueError(f"softcap must be a positive finite number, or None for no cap; got {cap!r}")
         self.cap = float(cap)
 
