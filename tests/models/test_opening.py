@@ -37,7 +37,7 @@ REFUSED = [
     (LLAMA, {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}, "rope_type 'dynamic'"),
     (LLAMA, {"rope_parameters": None, "rope_scaling": {"type": "longrope"}}, "rope_scaling is {'type': 'longrope'}"),
     (LLAMA, {"rope_parameters": {"rope_type": "linear"}}, "linear scaling needs a number as factor"),
-    (LLAMA, {"rope_parameters": {"rope_type": "linear", "factor": -2}}, "must be positive"),
+    (LLAMA, {"rope_parameters": {"rope_type": "linear", "factor": -2}}, "must be a positive finite number"),
     (LLAMA, {"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0,
                                  "high_freq_factor": 4.0}}, "low below high"),
     (LLAMA, {"rope_parameters": {"full_attention": {"rope_theta": 1e4}}}, "one object for all layers"),
