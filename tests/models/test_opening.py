@@ -39,7 +39,7 @@ REFUSED = [
     (LLAMA, {"rope_parameters": {"rope_type": "linear"}}, "linear scaling needs a number as factor"),
     (LLAMA, {"rope_parameters": {"rope_type": "linear", "factor": -2}}, "must be a positive finite number"),
     (LLAMA, {"rope_parameters": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0,
-                                 "high_freq_factor": 4.0}}, "low below high"),
+                                 "high_freq_factor": 4.0}}, "low must be below high"),
     (LLAMA, {"rope_parameters": {"full_attention": {"rope_theta": 1e4}}}, "one object for all layers"),
     (LLAMA, {"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "partial_rotary_factor"),
     (LLAMA, {"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5"),
