@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..measures import row_entropy
 from ..words.languages import Words, say
 
 # What a head may be found to do: as a predicate after "looks at".
@@ -103,10 +104,9 @@ def entropy(weights, hidden=None):
     seeing = (visible > 0) & (weights.sum(axis=-1) != 0)
     if not seeing.any():
         return math.nan, math.nan
-    positive = np.where(weights > 0, weights, 1)
-    rows = -np.sum(weights * np.log(positive), axis=-1)
+    rows = row_entropy(weights)
     most = np.log(np.maximum(visible, 1))
-    return float(rows[seeing].mean()) + 0.0, float(most[seeing].mean())
+    return float(rows[seeing].mean()), float(most[seeing].mean())
 
 
 def times_uniform(weights, hidden=None):

@@ -8,6 +8,7 @@ import contextlib
 
 import numpy as np
 
+from ..measures import row_entropy
 from .tasks.repeats import prefix_matches
 
 
@@ -82,8 +83,7 @@ def entropy(weights):
 
     Source: Shannon 1948, section 6.
     """
-    logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
-    return -(weights * logs).sum(axis=-1).mean(axis=(0, -1))
+    return row_entropy(weights).mean(axis=(0, -1))
 
 
 @contextlib.contextmanager
