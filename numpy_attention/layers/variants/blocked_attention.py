@@ -6,6 +6,7 @@ shares. When a block brings a higher score, what was gathered before shrinks by 
 block, dividing by the sum gives the softmax's answer to the last digits. For the way back one number a query is kept,
 the logarithm of its sum: exp(score − log_sum) is the weight, computed again block by block. So memory grows with L
 and S, not with L × S, and a block stays in the processor's cache while it is worked on.
+Where the lengths of the queries and keys show that no score can be large, 0 stands in for the highest score.
 """
 import math
 
