@@ -61,7 +61,7 @@ class Embedding(Layer):
         dW = np.zeros(self.params["W"].shape, dout.dtype)
         if ids.size:
             order = np.argsort(ids, kind="stable")  # in this order the places of an id follow one another
-            ids, rows = ids[order], dout.reshape(-1, dout.shape[-1])[order]
+            ids, rows = ids[order], dout.reshape(-1, dout.shape[-1]).take(order, axis=0)
             first = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))       # where each id begins
             dW[ids[first]] = np.add.reduceat(rows, first, axis=0)
         if self.padding_idx is not None:

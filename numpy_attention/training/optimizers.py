@@ -282,7 +282,9 @@ def clip_grad_norm(layer, max_norm):
     if missing := sorted({name for name, _, _ in owned} - set(grads)):
         raise RuntimeError(f"{missing[0]} has no gradient yet: run forward and backward before clipping")
     with np.errstate(all="ignore"):
-        norm = math.sqrt(sum(_squares(g) for g in grads.values()))
+        small = [g.ravel() for g in grads.values() if g.size <= SMALL]      # one call for all of them
+        large = [g for g in grads.values() if g.size > SMALL]
+        norm = math.sqrt(sum(map(_squares, [*large, *([np.concatenate(small)] if small else [])])))
     if not MIN_NORM < norm < math.inf:
         norm = _careful_norm(grads)
     scale = min(1.0, max_norm / (norm + 1e-6))
