@@ -18,6 +18,8 @@ from ..plots.lines import plot_lines
 from ..plots.masks import plot_masks
 from ..plots.mixing import plot_mixing
 from ..plots.mnemonic import plot_mnemonic
+from ..plots.model import plot_model
+from ..plots.multi_head import plot_multi_head
 from ..plots.query_key import plot_query_key
 from ..plots.symmetry import plot_symmetry
 from ..plots.walkthrough import plot_walkthrough
@@ -71,6 +73,13 @@ def _film(lang):
     return plot_film(maps, steps, run.losses, query_tokens=_letters(run), lang=lang)
 
 
+def _multi_head(lang):
+    """Three heads that nobody has trained, over the example sentence."""
+    layer = MultiHeadAttention(9, 3, rng=1)
+    layer(2 * _rows(1, 3, 9))
+    return plot_multi_head(layer, lang=lang)
+
+
 def _masked(lang):
     """A causal mask over a sentence whose first token is padding, which then sees nothing at all."""
     scores = np.random.default_rng(0).standard_normal((5, 5)) * 2
@@ -92,6 +101,8 @@ PICTURES = {
     "mnemonic": lambda lang: plot_mnemonic(_by_hand(), lang=lang),
     "heads": lambda lang: plot_heads(*_offsets(layers=1), lang=lang),
     "layers": lambda lang: plot_heads(*_offsets(layers=2), lang=lang),
+    "model": lambda lang: plot_model(*_offsets(layers=2), lang=lang),
+    "multi_head": _multi_head,
     "lines": lambda lang: plot_lines(*_offsets(layers=1), lang=lang),
     "query_key": lambda lang: plot_query_key(_by_hand(), query=0, key=2, lang=lang),
     "mixing": lambda lang: plot_mixing(worked_example("full-size").trace(), head=2, lang=lang),

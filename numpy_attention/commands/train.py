@@ -28,7 +28,8 @@ def configure(parser):
                         help="accuracy at which to stop early (%(default)s)")
     parser.add_argument("--save", metavar="FILE", help="write a checkpoint there, every 100 steps and at the end")
     parser.add_argument("--resume", metavar="FILE", help="go on from a checkpoint of the same run")
-    parser.add_argument("--figure", metavar="FILE", help="draw the training film there (.svg, .png or .pdf)")
+    parser.add_argument("--figure", metavar="FILE",
+                        help="draw the training film there (.html and .gif move; .svg, .png, .pdf)")
     parser.add_argument("--quiet", action="store_true", help="without the bar")
     parser.set_defaults(run=run)
 
@@ -57,8 +58,11 @@ def run(arguments):
     print("\n".join(report(result)))
     if arguments.figure:
         from ..plots.figure import save
-        from ..training.run import training_film
-        save(training_film(result), arguments.figure)
+        from ..training.run import save_training_film, training_film
+        if Path(arguments.figure).suffix in (".html", ".gif"):
+            save_training_film(result, arguments.figure)
+        else:
+            save(training_film(result), arguments.figure)
         print(f"the film: {arguments.figure}")
     return INTERRUPTED if result.stopped == "interrupted" else 0
 
@@ -91,5 +95,6 @@ def _setting(text):
 
 def _check_figure(path):
     """It would be a pity to find out after the training that its film cannot be written."""
-    if path and (Path(path).suffix not in (".svg", ".png", ".pdf") or not Path(path).resolve().parent.is_dir()):
-        raise ValueError(f"--figure wants a .svg, .png or .pdf file in a folder that exists; got {path}")
+    endings = (".html", ".gif", ".svg", ".png", ".pdf")
+    if path and (Path(path).suffix not in endings or not Path(path).resolve().parent.is_dir()):
+        raise ValueError(f"--figure wants a .html, .gif, .svg, .png or .pdf file in a folder that exists; got {path}")

@@ -23,6 +23,10 @@ from .lines import plot_lines
 from .masks import plot_masks
 from .mixing import plot_mixing
 from .mnemonic import plot_mnemonic
+from .model import plot_model
+from .movie import save_film
+from .multi_head import plot_multi_head
+from .overview import save_overview
 from .query_key import plot_query_key
 from .symmetry import plot_symmetry
 from .walkthrough import plot_walkthrough
@@ -38,8 +42,12 @@ __all__ = [
     "plot_masks",
     "plot_mixing",
     "plot_mnemonic",
+    "plot_model",
+    "plot_multi_head",
     "plot_query_key",
     "plot_symmetry",
     "plot_walkthrough",
     "save",
+    "save_film",
+    "save_overview",
 ]

@@ -89,7 +89,7 @@ def what_heads_do(maps, patterns, labels, lang):
         order = Counter({kind: len(members) for kind, members in groups.items() if kind != "mixed"}).most_common()
         clauses = []
         for kind, count in order[:4]:
-            members = ", ".join(groups[kind][:4]) + ("…" if count > 4 else "")
+            members = ", ".join(groups[kind][:3]) + ("…" if count > 3 else "")
             verb = "looks" if count == 1 else "look"
             clauses.append(say(lang, f"{count} 个看{PATTERNS[kind].zh}（{members}）",
                                f"{count} {verb} at {PATTERNS[kind].en} ({members})"))

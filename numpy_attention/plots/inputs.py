@@ -53,9 +53,11 @@ def find(source, name):
     if is_layer(source):
         source = _in_layer(source, name)
     elif is_trace(source):
-        if name not in source:
-            raise ValueError(f"the trace has no step {name!r}; it has {', '.join(step.name for step in source)}")
-        source = source[name].value
+        try:
+            source = source[name].value
+        except KeyError:
+            steps = ", ".join(step.name for step in source)
+            raise ValueError(f"the trace has not one step {name!r}; it has {steps}") from None
     elif isinstance(source, dict):
         if name not in source:
             raise ValueError(f"the dictionary has no {name!r}; it has {', '.join(source)}")

@@ -59,12 +59,13 @@ def plot_model(
             shown = statistics.times_uniform(values, hidden) if uniform else values
             _tile(page, sheet, shown, hidden, colours, left, top, MARKS.get(what.kind))
             page.write(left + sheet.tile / 2, top + sheet.tile + 0.02, _mark(what, head, line, lang), fontsize=6.5,
-                       color=MARKS.get(what.kind, GREY), room=sheet.tile + 0.08)
+                       color=MARKS.get(what.kind, GREY), room=sheet.step)
             if line == 0:
                 page.write(left + sheet.tile / 2, top - 0.04, str(head), va="bottom", fontsize=8, color=GREY)
         page.write(sheet.left - 0.1, sheet.corner(line, 0)[1] + sheet.tile / 2, str(layer.number), ha="right",
                    va="center", fontsize=8, color=GREY)
-    for x, y, side, words in ((sheet.left - 0.08, sheet.top - 0.06, "right", say(lang, "层", "layer") + " ↓"),
+    for x, y, side, words in ((sheet.left - 0.08, sheet.top - 0.06, "right",
+                               captions.title(lang, "层", "layer") + " ↓"),
                               (sheet.left, sheet.top - 0.2, "left", say(lang, "头", "head") + " →")):
         page.write(x, y, words, ha=side, va="bottom", fontsize=8, color=GREY)
     page.write(0.15, 0.1, sheet.title, ha="left", fontsize=12, keep=True, room=sheet.size[0] - 0.3)
@@ -118,14 +119,16 @@ class Sheet:
         self.gap = 0.1
         self.tile = max(0.08, min(0.95, (room - self.left - 0.2) / across - self.gap,
                                   (high - 1.6) / down - self.gap - 0.14))
-        wide = max(self.left + across * (self.tile + self.gap) + 0.1, min(room, 4.2))
+        # The words below small tiles want some room of their own.
+        self.step = max(self.tile + self.gap, min(0.72, (room - self.left - 0.2) / across))
+        wide = max(self.left + across * self.step + 0.1, min(room, 4.2))
         self.title = fold(title, wide - 0.3, 12)
         self.top = 0.62 + LINE * (self.title.count("\n") + 1) + 0.12
         self.down = self.tile + self.gap + 0.14
         self.size = wide, self.top + down * self.down + 0.65
 
     def corner(self, line, place):
-        return self.left + place * (self.tile + self.gap), self.top + line * self.down
+        return self.left + place * self.step + (self.step - self.tile - self.gap) / 2, self.top + line * self.down
 
 
 def _tile(page, sheet, values, hidden, colours, left, top, mark):

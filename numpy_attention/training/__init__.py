@@ -21,7 +21,8 @@ _LATER = {
     "Block": "block", "LookupModel": "lookup", "ToyModel": "model", "TiedAttention": "model",
     "training_step": "step", "Diverged": "step", "Run": "run", "train": "loop",
     "CheckpointError": "checkpoint", "save_checkpoint": "checkpoint", "load_checkpoint": "checkpoint",
-    "training_film": "run", "sweep": "sweeps", "check_claims": "claims", "grid": "sweeps", "outcome": "sweeps",
+    "training_film": "run", "save_training_film": "run",
+    "sweep": "sweeps", "check_claims": "claims", "grid": "sweeps", "outcome": "sweeps",
     "accuracy": "measure", "entropy": "measure", "gold_mass": "measure", "head_costs": "measure", "head_off": "measure",
     "head_scores": "measure", "prefix_match_score": "measure", "previous_token_score": "measure",
 }

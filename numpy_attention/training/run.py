@@ -11,6 +11,7 @@ import numpy as np
 
 from ..layers.cross_entropy import CrossEntropyLoss
 from ..masks import causal_mask
+from ..words.languages import say
 from ..words.pictures import draw
 from .lookup import LookupModel
 from .measure import read, scores_after_forward
@@ -164,8 +165,36 @@ def training_film(run, head=None, *, curve="accuracy", lang="en"):
     keys = run.task.words(tokens) if run.task.slots is None else _slots(run)
     return draw(
         "plot_film", np.stack([run.snapshots[step][head] for step in steps]), steps, run.history[curve],
-        curve_steps=run.history["step"], curve_label=f"{curve} · head {head[0]}.{head[1]}",
-        query_tokens=run.task.words(tokens), key_tokens=keys,
+        curve_steps=run.history["step"], curve_label=curve, query_tokens=run.task.words(tokens), key_tokens=keys,
+        mask=causal_mask(len(tokens)) if run.task.causal else None,
+        name=say(lang, f"层 {head[0]} 头 {head[1]}", f"layer {head[0]}, head {head[1]}"), lang=lang)
+
+
+def save_training_film(run, path, *, curve="accuracy", lang="en"):
+    """Write all snapshots of a run as a film that moves: .html with a slider, or .gif.
+
+    Args: run: a Run with snapshots. path: of the file. curve: "accuracy" or "loss". lang: "en", "zh" or "both".
+
+    Returns: the path.
+    Raises: ValueError without snapshots, or for another ending.
+
+    >>> import tempfile
+    >>> run = na.training.train("reverse", steps=50, snapshots=(0, 25, 50), progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     na.training.save_training_film(run, folder + "/film.html").name
+    'film.html'
+    """
+    steps = sorted(run.snapshots)
+    kept = sorted(set.intersection(*(set(run.snapshots[step]) for step in steps))) if steps else []
+    if not kept:
+        raise ValueError("there are no snapshots: train with snapshots=(0, 50, 100)")
+    tokens = run.exercise.inputs[0][0]
+    return draw(
+        "save_film", np.stack([[run.snapshots[step][head] for head in kept] for step in steps]), steps, path,
+        curve=run.history[curve], curve_steps=run.history["step"], curve_label=curve,
+        names=[say(lang, f"层 {layer} 头 {head}", f"Layer {layer}, head {head}") for layer, head in kept],
+        query_tokens=run.task.words(tokens),
+        key_tokens=run.task.words(tokens) if run.task.slots is None else _slots(run),
         mask=causal_mask(len(tokens)) if run.task.causal else None, lang=lang)
 
 

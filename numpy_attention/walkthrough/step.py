@@ -58,6 +58,16 @@ class Step:
         """The actual shape of the value."""
         return self.value.shape
 
+    def to_latex(self, **options):
+        """The step as LaTeX, formula and numbers; options as in walkthrough.papers.to_typst."""
+        from .papers import to_latex
+        return to_latex(self, **options)
+
+    def to_typst(self, **options):
+        """The step as Typst, formula and numbers; options as in walkthrough.papers.to_typst."""
+        from .papers import to_typst
+        return to_typst(self, **options)
+
     @property
     def short_name(self):
         """The name without its layer's: "dW" for "query_proj.dW"."""

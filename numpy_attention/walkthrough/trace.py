@@ -87,6 +87,16 @@ class Trace(Sequence):
         from .page import save
         return save(self, path, lang=lang)
 
+    def to_latex(self, **options):
+        """The trace as LaTeX, formula and numbers; options as in walkthrough.papers.to_typst."""
+        from .papers import to_latex
+        return to_latex(self, **options)
+
+    def to_typst(self, **options):
+        """The trace as Typst, formula and numbers; options as in walkthrough.papers.to_typst."""
+        from .papers import to_typst
+        return to_typst(self, **options)
+
     def _repr_html_(self):
         from .html import frame
         return frame(self)

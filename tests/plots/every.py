@@ -1,4 +1,6 @@
 """One figure of each kind, from small arrays with awkward tokens; what holds for every plot is tried on all of them."""
+import functools
+
 import numpy as np
 
 import numpy_attention as na
@@ -9,6 +11,14 @@ SQUARE = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
 TOKENS = ["我", "$x_$", "我"]
 COSTS = [{"contender": name, "dtype": "float32", "size": (1, L, 64, 4), "ms": L * part, "low": 0.9 * L * part,
           "high": 1.1 * L * part, "mb": L} for name, part in (("direct", 0.01), ("blocked", 0.02)) for L in (128, 512)]
+
+
+@functools.cache
+def _multi_head():
+    """Attention of two heads over three tokens, after its forward."""
+    mha = na.MultiHeadAttention(4, 2, rng=0)
+    mha(np.random.default_rng(0).standard_normal((1, 3, 4)))
+    return mha
 
 
 def every(**options):
@@ -29,6 +39,8 @@ def every(**options):
             SQUARE, value_tokens=list("abc"), gold=[0, 1, None], **both),
         "plot_symmetry": lambda: plots.plot_symmetry(scores, TOKENS, **options),
         "plot_gradient_check": lambda: plots.plot_gradient_check(scores, scores + 1e-9, name="dQ", **options),
+        "plot_model": lambda: plots.plot_model([np.stack([SQUARE, SQUARE.T])] * 2, TOKENS, **options),
+        "plot_multi_head": lambda: plots.plot_multi_head(_multi_head(), **options),
         "plot_film": lambda: plots.plot_film([SQUARE, SQUARE], [0, 4], [3, 2, 1, 1, 0], **both),
         "plot_step_curve": lambda: curves.plot_step_curve(
             steps, {"float64 central": steps ** 2 + 1e-16 / steps}, name="dQ", **options),

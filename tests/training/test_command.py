@@ -48,7 +48,8 @@ def test_save_resume_and_film(tmp_path, capsys):
     ("shift --set size=3", "shift has no setting size; it has: V, L, by"),
     ("shift --heads 5", "cannot be cut into num_heads = 5"),
     ("shift --steps 1 --resume nothing.npz", "there is no checkpoint nothing.npz"),
-    ("shift --figure film.txt", "--figure wants a .svg, .png or .pdf file in a folder that exists; got film.txt"),
+    ("shift --figure film.txt",
+     "--figure wants a .html, .gif, .svg, .png or .pdf file in a folder that exists; got film.txt"),
     ("shift --figure nowhere/film.svg", "in a folder that exists"),
 ])
 def test_mistakes_are_one_line_and_status_2(line, says, capsys):
@@ -70,7 +71,9 @@ def test_the_film_shows_the_head_that_learned():
     figure = training_film(made)
     assert figure.alt_text == training_film(made, (0, best)).alt_text
     assert "steps 0–50" in figure.alt_text
-    assert f"accuracy · head 0.{best}" in [axes.get_ylabel() for axes in figure.axes]
+    words = [text.get_text() for text in figure.texts]
+    assert any(f"ayer 0, head {best}" in text for text in words)        # the title says which head
+    assert "accuracy ↑" in words
     assert training_film(made, (0, 1 - best), curve="loss", lang="zh").alt_text
 
 
