@@ -8,11 +8,14 @@
 Needs the `notebooks` extra. Cells run in order in a fresh kernel, every warning is an error, and outputs are kept.
 The same source and the same outputs give the same bytes: nothing in the file tells when, where or on which Python
 it was built. A cell whose output differs from run to run (a stop watch) carries the tag `varies`; a cell that is
-meant to fail carries `raises-exception`.
+meant to fail carries `raises-exception`. What is printed by the cell below one tagged `guess` is folded away, so that a
+reader can predict first.
 """
 
 import argparse
 import hashlib
+import html
+import itertools
 import os
 import re
 import sys
@@ -89,7 +92,18 @@ def run(notebook):
         for output in cell.get("outputs", []):
             if output.output_type == "error":
                 output.traceback = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in output.traceback]
+    for above, cell in itertools.pairwise(notebook.cells):
+        if "guess" in above.metadata.get("tags", []):
+            cell.outputs = [folded(output) for output in cell.outputs]
     return notebook
+
+
+def folded(output):
+    """What a cell printed, behind a line to click on; anything else is left as it is."""
+    if output.output_type != "stream":
+        return output
+    page = f"<details><summary>打印的内容 · what was printed</summary><pre>{html.escape(output.text)}</pre></details>"
+    return nbformat.v4.new_output("display_data", {"text/plain": output.text, "text/html": page})
 
 
 def without_varying_outputs(notebook):

@@ -47,9 +47,10 @@ for name in ("Q", "K", "V"):
 #
 # Predict first: 我's query is `1 0 1 0`, 我's key is `0 1 0 1`. What is their dot product? Write your guess behind `guess =`.
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 Q, K, V = (trace[name].value for name in ("Q", "K", "V"))
 course.predict("Q[我] · K[我]", guess, float(Q[0] @ K[0]))
 
@@ -141,9 +142,9 @@ print(step_text(trace, "heads"))
 # %% [markdown]
 # ## 一张图 · The picture
 #
-# 从左到右就是公式 softmax(Q Kᵀ / √d_k) V。红框标出一个格子是怎么来的：一行查询，一列键，一个点积，一个份额。
+# 从左到右就是公式 $\mathrm{softmax}(QK^\top/\sqrt{d_k})\,V$。红框标出一个格子是怎么来的：一行查询，一列键，一个点积，一个份额。
 #
-# From left to right this is the formula softmax(Q Kᵀ / √d_k) V. The red frames show where one cell comes from: a row of
+# From left to right this is the formula $\mathrm{softmax}(QK^\top/\sqrt{d_k})\,V$. The red frames show where one cell comes from: a row of
 # queries, a column of keys, one dot product, one share.
 
 # %%
@@ -201,10 +202,11 @@ course.check("attention-forward", attention)
 # Add 1000 to a whole **row** of scores: how do the weights change? And if it is added to a **column** instead? Guess
 # `"nothing"` or `"everything"` for each.
 
-# %%
+# %% tags=["guess"]
 guess_row = None
 guess_column = None
 
+# %%
 softmax = na.Softmax()
 scores, weights = trace["scores"].value, trace["weights"].value
 row_up, column_up = scores.copy(), scores.copy()
@@ -212,9 +214,9 @@ row_up[0] += 1000
 column_up[:, 0] += 1000
 row_change = np.abs(softmax(row_up) - weights).max()
 column_change = np.abs(softmax(column_up) - weights).max()
-print(course.predict("行 row", guess_row, f"nothing (largest change {row_change:.4f})" if row_change < 1e-9 else "?"))
-print(course.predict("列 column", guess_column, f"everything (largest change {column_change:.4f})"))
+said = ["everything" if change > 0.1 else "nothing" for change in (row_change, column_change)]
 print(softmax(column_up))
+course.predict(("行 row", guess_row, said[0]), ("列 column", guess_column, said[1]))
 
 # %% [markdown]
 # softmax 只看一行里的**差**。整行一起变，差不变，权重也不变；一列变了，每一行里的差都变了，所有查询都只看「我」。
@@ -232,9 +234,10 @@ print(softmax(column_up))
 # Where do Q, K and V come from? From three **learned** matrices. A small model with one layer of attention learns to write 8 letters backwards. Predict: how many
 # steps of practice does it need?
 
-# %% tags=["varies", "experiment"]
+# %% tags=["guess"]
 guess = None
 
+# %% tags=["varies", "experiment"]
 run = na.training.train("reverse", steps=150, stop_at=0.99, snapshots=range(0, 151, 25), progress=False)
 print(f"{run.parameters:,} 个参数 parameters, {run.seconds:.1f} s")
 course.predict("steps", guess, run.step)
@@ -254,9 +257,10 @@ assert run.accuracy >= 0.99
 # %% [markdown]
 # ## 找错 · What the source printed
 #
-# 原文的数字里有五行是错的。程序把它们和正确答案并排列出来：
+# 原文的数字里有几行是错的（原文：这个例子出自的那份面试资料）。程序把它们和正确答案并排列出来：
 #
-# Some rows of the source's numbers are wrong. Here they are, next to the right ones:
+# Some rows of the source's numbers are wrong (the source: the interview guide that this example comes from). Here they are, next to the
+# right ones:
 
 # %%
 example = na.worked_example("by-hand")

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 02 · 手推反向 · Backward by hand
+# # 02 · 手推反向传播 · Backward by hand
 #
 # **目标**：从输出的梯度出发，一步一步走回 dQ、dK、dV，每一步都知道形状，也说得出一句话的理由。
 #
@@ -25,22 +25,23 @@ Q, K, V, weights, dheads = (trace[name].value for name in ("Q", "K", "V", "weigh
 # %% [markdown]
 # ## 只要两条规则 · Two rules are all there is
 #
-# 损失 Loss 是一个数。`dX` 表示：X 的每个数变大一点点，Loss 变多少。所以 **dX 的形状永远和 X 一样**。
+# 损失 Loss 是一个数。`dX` 的每个数是一个比：X 的那个数变大一点点时，Loss 的变化是它的多少倍。X 有几个数，dX 就有几个，所以 **dX 的形状和 X 一样**。
 #
-# The loss is one number. `dX` says how much it would change with each number of X. So **dX always has the shape of X**.
+# The loss is one number. Each number of `dX` is a ratio: the change of the loss over a small change of that number of X. So **dX has the shape of X**.
 #
 # | 前向 forward | 反向 backward |
 # |---|---|
-# | C = A B | dA = dC Bᵀ,  dB = Aᵀ dC |
+# | $C = AB$ | $dA = dC\,B^\top,\quad dB = A^\top dC$ |
 # | weights = softmax(scores) | dscores = weights ∘ (dweights − Σ weights ∘ dweights) |
 #
-# 第一条不用背：只有这一种转置能让形状对上。第二条我们自己推。
+# 第一条不用背：几个大小都不相同时，只有这一种转置能让形状对上。要当心的是我们的例子：L = S = 3，`weights @ dheads` 形状也对，数字却是错的。第二条我们自己推。
 #
-# You need not memorise the first: only this way of transposing makes the shapes fit. The second we derive ourselves.
+# You need not memorise the first: where all sizes differ, only this way of transposing makes the shapes fit. Beware of our example, in which L = S = 3:
+# `weights @ dheads` has the right shape and the wrong numbers. The second we derive ourselves.
 #
-# 反向从 `dheads` 开始，它来自后面的层。我们的每一行只有一个 1，这样一眼就能看出它流到了哪里。
+# 反向传播从 `dheads` 开始，它来自后面的层。我们的每一行只有一个 1，这样一眼就能看出它流到了哪里。
 #
-# The way back begins with `dheads`, which comes from the layers behind. Ours has a single 1 in each row, so that you can
+# The backward pass begins with `dheads`, which comes from the layers behind. Ours has a single 1 in each row, so that you can
 # see where it flows.
 
 # %%
@@ -79,9 +80,10 @@ print("row sums 每行的和:", jacobian.sum(axis=-1).round(12) + 0)
 #
 # Predict: what does each row of `dscores` sum to? (Shares always sum to 1: one can only grow at the others' cost.)
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 row_sums = trace["dscores"].value.sum(axis=-1).round(12) + 0
 course.predict("Σ dscores", guess, row_sums)
 
@@ -205,7 +207,7 @@ na.plot_walkthrough(trace, lang="both")
 #
 # 现在写出整个反向。前向的每一步都有一行，反向把它们倒过来。
 #
-# Now write the whole way back. Every step of forward has its line, in reverse order.
+# Now write the whole backward pass. Every step of forward has its line, in reverse order.
 
 # %% tags=["exercise"]
 def attention_backward(Q, K, V, dheads):
@@ -243,14 +245,15 @@ course.check("attention-backward", attention_backward)
 # Suppose all three values are the same: everybody says the same thing. How large is dQ then? Guess `"large"`, `"small"` or
 # `"zero"`.
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 attention = na.ScaledDotProductAttention()
 attention(Q, K, np.repeat(V[:1], 3, axis=0))
 dQ, dK, dV = attention.backward(dheads)
 largest = float(max(np.abs(dQ).max(), np.abs(dK).max()))
-course.predict("max |dQ|, |dK|", guess, "zero" if largest < 1e-15 else largest)
+course.predict("max |dQ|, |dK|", guess, next(word for word, bound in (("zero", 1e-15), ("small", 0.01), ("large", 9)) if largest < bound))
 
 # %% [markdown]
 # 看谁都一样，就没有理由去学看谁。还有一个同样道理的陷阱：用 Loss = Σ weights 来测试反向。
@@ -262,7 +265,8 @@ course.predict("max |dQ|, |dK|", guess, "zero" if largest < 1e-15 else largest)
 softmax = na.Softmax()
 softmax(trace["scores"].value)
 dscores = softmax.backward(np.ones((3, 3)))
-print(np.abs(dscores).max() < 1e-15)
+print("zero 全是零:", bool(np.abs(dscores).max() < 1e-15))
+assert np.abs(dscores).max() < 1e-15
 
 # %% [markdown]
 # 每一行权重之和永远是 1，Loss 是常数，梯度全是零：**哪怕反向写错成「永远返回零」，这个测试也会通过。** 所以第 03 课用随机的上游梯度。
@@ -284,10 +288,10 @@ print(np.abs(dscores).max() < 1e-15)
 #
 # Predict: which weight does 我 give to 爱 after 60 steps? (It begins with 0.2447.)
 
-# %%
+# %% tags=["guess"]
 guess = None
 
-
+# %%
 def package_backward(Q, K, V, dheads):
     attention(Q, K, V)
     return attention.backward(dheads)
@@ -304,17 +308,19 @@ for step in range(61):
     dQ, dK, dV = backward(learned, K, V, difference)
     learned = learned - 2.0 * dQ
 
+assert attention.weights[0, 1] > 0.5
 course.predict("weights[我, 爱]", guess, float(attention.weights[0, 1]))
 
 # %% [markdown]
-# 没有自动求导，没有框架：三行公式就让「我」换了一个注意的对象。
+# 没有自动求导，没有框架：三行公式就让「我」换了一个注意的对象。注意方向：dQ 指向损失**变大**的一边，更新减去它，所以是 **−dQ** 让「我」的查询朝「爱」的键移动。
 #
-# No automatic differentiation, no framework: three lines of formulas made 我 attend to something else.
+# No automatic differentiation, no framework: three lines of formulas made 我 attend to something else. Mind the direction: dQ points to where the loss
+# **grows**, and the update subtracts it. It is a step along **−dQ** that moves 我's query towards the key of 爱.
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 矩阵乘法 C = A B 的反向是 dA = dC Bᵀ、dB = Aᵀ dC；注意力里有两次乘法，所以用两遍，再加上 softmax 和 1/√d_k。
+# 1. 矩阵乘法 C = A B 的反向传播是 dA = dC Bᵀ、dB = Aᵀ dC；注意力里有两次乘法，所以用两遍，再加上 softmax 和 1/√d_k。
 # 2. softmax 的反向是 p ∘ (d − Σ p ∘ d)，不用建雅可比矩阵；每一行的分数梯度之和为 0，因为份额此消彼长。
 # 3. 测试反向时上游梯度要随机：全 1 会让 softmax 的梯度恒为零，什么错都查不出来。
 #

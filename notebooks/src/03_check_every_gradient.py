@@ -45,10 +45,10 @@ print(dQ)
 #
 # Predict: which h measures best: `1e-2`, `1e-5` or `1e-8`?
 
-# %% tags=["varies"]
+# %% tags=["guess"]
 guess = None
 
-
+# %% tags=["varies"]
 def central(f, x, h):
     gradient = np.empty_like(x)
     for i in np.ndindex(x.shape):
@@ -70,10 +70,10 @@ print({h: f"{e:.0e}" for h, e in errors.items()})
 course.predict("h", guess, best)
 
 # %% [markdown]
-# 太大不准，因为函数是弯的；太小也不准，因为两个几乎相等的数相减，剩下的全是舍入误差。「保险起见取小一点」恰恰是错的：
+# 太大不准，因为函数是弯的；太小也不准，因为两个几乎相等的数相减，剩下的多半是舍入误差。「保险起见取小一点」恰恰是错的：
 #
 # Too large is wrong, because functions are curved. Too small is wrong too: two nearly equal numbers are subtracted, and
-# what is left is rounding. "Smaller, to be safe" is just what one should not do:
+# what is left is mostly rounding. "Smaller, to be safe" is just what one should not do:
 
 # %% tags=["varies"]
 print(f"h = 1e-8 比 h = 1e-5 差 {errors[1e-8] / errors[1e-5]:.0f} 倍 · times worse")
@@ -81,7 +81,7 @@ print(f"h = 1e-8 比 h = 1e-5 差 {errors[1e-8] / errors[1e-5]:.0f} 倍 · times
 # %% [markdown]
 # ## 一张图 · The picture
 #
-# 误差随 h 变化，画出来是一个 V 字。float32 的 V 要高得多，谷底也在别处。最下面那条线是下一节的**复数步**。
+# 误差随 h 变化，画出来是一个 V 字。float32 的 V 要高得多，谷底也在别处。最下面那条线是下一节的**复数步长法**。
 #
 # Plotted over h, the error is a V. With float32 the V stands much higher, and its bottom is somewhere else. The line at the
 # very bottom is the **complex step** of the next section.
@@ -124,7 +124,7 @@ lines = {
     "complex step": [max(error(complex_step(loss, Q, h)), 1e-17) for h in steps],
 }
 course.curves(steps, lines, log="xy", xlabel="h", ylabel="relative error 相对误差", limits=(1e-17, 1e3),
-              title="误差是一个 V 字，复数步除外 · A V for all but the complex step",
+              title="误差是一个 V 字，复数步长法除外 · A V for all but the complex step",
               alt="Error of measured gradients over the step h: central differences are best near 1e-5 in float64 and "
                   "near 1e-2 in float32; the complex step reaches 1e-16 and stays there however small h becomes.")
 
@@ -162,14 +162,14 @@ course.check("numeric-gradient", numeric_gradient)
 # </details>
 
 # %% [markdown]
-# ## 复数步：不做减法 · The complex step: nothing is subtracted
+# ## 复数步长法：不做减法 · The complex step: nothing is subtracted
 #
-# 往**虚数**方向动一小步：f(x + ih) = f(x) + ih f′(x) − …，虚部除以 h 就是导数。没有减法，就没有舍入误差，h 可以小得离谱。
-# 只要前向由光滑、接受复数的函数组成就行，我们所有的层都是这样写的。
+# 往**虚数**方向动一小步：$f(x + ih) = f(x) + ih f'(x) - \dots$，虚部除以 h 就是导数。没有减法，就没有相减抵消，h 可以小得离谱。
+# 只要前向由**解析**的、接受复数的函数组成就行（绝对值、取大小都不解析），本课程的层都是这样写的。
 #
-# Take the small step in the **imaginary** direction: f(x + ih) = f(x) + ih f′(x) − …, so the imaginary part divided by h is
-# the derivative. Nothing is subtracted, nothing is rounded away, and h may be absurdly small. All it needs is a forward
-# made of smooth functions that accept complex numbers; all our layers are written that way.
+# Take the small step in the **imaginary** direction: $f(x + ih) = f(x) + ih f'(x) - \dots$, so the imaginary part divided by h is
+# the derivative. Nothing is subtracted, so nothing cancels, and h may be absurdly small. All it needs is a forward made of **analytic**
+# functions that accept complex numbers (an absolute value is none); the layers of this course are written that way.
 
 # %% tags=["varies"]
 for h in (1e-5, 1e-20, 1e-100):
@@ -178,7 +178,7 @@ for h in (1e-5, 1e-20, 1e-100):
 # %% [markdown]
 # ### 练习二 · Exercise 2
 #
-# 用复数步再写一遍。应该精确到最后几位。
+# 用复数步长法再写一遍。应该精确到最后几位。
 #
 # Write it again with the complex step. It should be exact to the last digits.
 
@@ -243,15 +243,16 @@ print(report)
 # A layer 512 wide with 8 heads has more than a million parameters, too many to be measured one by one. Measure a single
 # **random direction** instead: nudge all of them at once, and one forward pass does it.
 #
-# 把 W_K 梯度里的**一个**数弄错千分之一。先猜：中心差分（容差 1e-6）抓得到吗？复数步（容差 1e-12）呢？
+# 把 W_K 梯度里的**一个**数弄错十万分之一。先猜：中心差分（它自己只准到大约 1e-9，容差不能再小）抓得到吗？复数步长法（容差 1e-12）呢？
 #
-# Spoil **one** number of W_K's gradient by one part in a thousand. Predict: do central differences with a tolerance of 1e-6
-# catch it? Does the complex step with 1e-12? Guess `True` or `False` for each.
+# Spoil **one** number of W_K's gradient by one part in a hundred thousand. Predict: do central differences catch it, which are exact to about 1e-9 here,
+# so that no smaller tolerance makes sense? Does the complex step with 1e-12? Guess `True` or `False` for each.
 
-# %%
+# %% tags=["guess"]
 guess_central = None
 guess_complex = None
 
+# %%
 mha = na.MultiHeadAttention(512, 8, rng=0)
 rng = np.random.default_rng(1)
 x, direction_up = rng.standard_normal((2, 1, 3, 512))
@@ -268,7 +269,7 @@ def loss_at(t):
 
 
 by_complex = loss_at(1e-20j).imag / 1e-20
-by_central = (loss_at(1e-7) - loss_at(-1e-7)) / 2e-7
+by_central = (loss_at(1e-6) - loss_at(-1e-6)) / 2e-6
 loss_at(0.0)
 mha.backward(direction_up)
 grads = {name: g.copy() for name, g in mha.named_grads().items()}
@@ -283,28 +284,33 @@ def off(measured):
 
 
 print(f"right:   {len(params)} arrays, {sum(p.size for p in params.values()):,} numbers")
-assert off(by_central) < 1e-6
+assert off(by_central) < 1e-9
 assert off(by_complex) < 1e-12
-grads["key_proj.W"][100, 200] *= 1.001
-caught_central, caught_complex = off(by_central) > 1e-6, off(by_complex) > 1e-12
-print(course.predict("中心差分 central differences", guess_central, bool(caught_central)))
-print(course.predict("复数步 complex step", guess_complex, bool(caught_complex)))
+before = slope()
+grads["key_proj.W"][100, 200] *= 1.00001
+caught_central, caught_complex = off(by_central) > 1e-9, off(by_complex) > 1e-12
+print(f"the slope changed by 斜率变了 {abs(slope() / before - 1):.0e}")
+assert not caught_central and caught_complex
+course.predict(("中心差分 central differences", guess_central, bool(caught_central)),
+               ("复数步长法 complex step", guess_complex, bool(caught_complex)))
 
 # %% [markdown]
-# 一百万个数里的一个千分之一：有限差分放过了它，复数步抓住了它。
+# 一百万个数里的一个，错了十万分之一。放过它的不是方法，而是**容差**：容差不能比方法本身更准。错千分之一，中心差分用 1e-9 的容差也抓得到；
+# 用 1e-6 就抓不到。**方法有多准，容差就该有多紧。**
 #
-# One part in a thousand of one number among a million: finite differences let it pass, the complex step caught it.
+# One number among a million, wrong by one part in a hundred thousand. It is the **tolerance** that lets a mistake pass, and it cannot be tighter than the method
+# is exact. One part in a thousand is caught by central differences at 1e-9, and missed at 1e-6. **Tolerances should be as tight as the method allows.**
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 梯度检查就是拿反向的结果和数值导数比：用中心差分，float64，步长约 1e-5，看相对误差，上游梯度要随机。
 # 2. 步长不是越小越好：截断误差随 h² 变小，舍入误差随 1/h 变大，误差曲线是一个 V 字。
-# 3. 复数步 Im f(x + ih)/h 没有减法，精确到最后几位；参数太多时，测一个随机方向只要一次前向。
+# 3. 复数步长法 Im f(x + ih)/h 没有减法，精确到最后几位，但要求函数解析；参数太多时，测一个随机方向只要一次前向。
 #
 # 1. A gradient check holds backward against a numerical derivative: central differences in float64 with a step of about
 #    1e-5, judged by relative error, with a random upstream gradient.
 # 2. Smaller steps are not better: the truncation error shrinks like h², the rounding error grows like 1/h, and the error
 #    over h is a V.
-# 3. The complex step, Im f(x + ih)/h, subtracts nothing and is exact to the last digits. With many parameters, one random
-#    direction costs a single forward pass.
+# 3. The complex step, Im f(x + ih)/h, subtracts nothing and is exact to the last digits, for analytic functions. With many parameters,
+#    one random direction costs a single forward pass.

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # 04 · 为什么除以 √d_k · Why the square root
 #
-# **目标**：用实验回答除以 √d_k 到底防住了什么，以及什么时候不除也没事。
+# **目标**：用实验回答除以 √d_k 到底防住了什么，以及在什么条件下不除也行。
 #
-# **Goal**: find out by experiment what dividing by √d_k prevents, and when one gets away without it.
+# **Goal**: find out by experiment what dividing by √d_k prevents, and under which conditions one gets away without it.
 #
 # *约 30 分钟 · about 30 minutes; runs in 30 s*
 #
 # 这一课的数字：随机的查询和键，每个数的平均是 0，标准差是 1，键一共 16 个。
 #
-# The numbers of this lesson: random queries and 16 random keys, with mean 0 and spread 1.
+# The numbers of this lesson: random queries and 16 random keys, with mean 0 and standard deviation 1.
 
 # %%
 import numpy as np
@@ -29,12 +29,14 @@ def draw(d_k, L=2000, S=16):
 #
 # 点积是 d_k 个乘积的和。每个乘积的方差是 1，所以和的**方差是 d_k，标准差是 √d_k**。不信就量一量：
 #
-# A dot product is a sum of d_k products. Each has variance 1, so the sum has **variance d_k and spreads by √d_k**. Measure it:
+# A dot product is a sum of d_k products. Each has variance 1, so the sum has **variance d_k and standard deviation √d_k**. Measure it:
 
 # %%
 for d_k in (1, 16, 256):
     q, k = rng.standard_normal((2, 100_000, d_k))
-    print(f"d_k = {d_k:3}: variance of q·k = {(q * k).sum(axis=-1).var():6.1f}")
+    variance = (q * k).sum(axis=-1).var()
+    print(f"d_k = {d_k:3}: variance of q·k = {variance:6.1f}")
+    assert abs(variance / d_k - 1) < 0.05
 
 # %% [markdown]
 # ## softmax 会饱和 · Softmax saturates
@@ -44,16 +46,16 @@ for d_k in (1, 16, 256):
 # 16 keys and d_k = 64. Predict: how large is the top weight of a row on average, without the division? And with it? (All alike
 # would be 1/16 ≈ 0.06.)
 
-# %%
+# %% tags=["guess"]
 guess_without = None
 guess_with = None
 
+# %%
 Q, K = draw(64)
 scores = Q @ K.T
 without, divided = softmax(scores).max(axis=-1).mean(), softmax(scores / 8).max(axis=-1).mean()
-print(course.predict("不除 without", guess_without, round(float(without), 2)))
-print(course.predict("除以 √64 divided", guess_with, round(float(divided), 2)))
 print(f"1/16 = {1 / 16:.2f}")
+course.predict(("不除 without", guess_without, round(float(without), 2)), ("除以 √64 divided", guess_with, round(float(divided), 2)))
 
 # %% [markdown]
 # ### 练习一 · Exercise 1
@@ -108,43 +110,61 @@ assert top["no scale   d_k = 1024"] > 0.9
 assert max(v for n, v in top.items() if n.startswith("÷")) - min(v for n, v in top.items() if n.startswith("÷")) < 0.06
 
 # %% [markdown]
-# ## 饱和了又怎样？梯度没了 · So what? The gradient dies
+# ## 饱和了又怎样？ · So what?
 #
-# softmax 的反向是 p ∘ (d − Σ p ∘ d)。当 p 几乎是 0 0 1 0 …，这一行就几乎全是 0：往哪边改都没有感觉。
+# softmax 的反向传播是 p ∘ (d − Σ p ∘ d)。当 p 几乎是 0 0 1 0 …，这一行就几乎全是 0：分数往哪个方向改，损失都几乎不变。所以常有人说「梯度消失」。
+# 可是分数的梯度还要往下传：dQ = dscores K · scale。先猜：不除的时候，到达 Q 的梯度比除的时候大还是小？`"larger"` 还是 `"smaller"`？
 #
-# Softmax backward is p ∘ (d − Σ p ∘ d). When p is nearly 0 0 1 0 …, that row is nearly zero: no direction feels better.
+# Softmax backward is p ∘ (d − Σ p ∘ d). When p is nearly 0 0 1 0 …, that row is nearly zero: whichever way the scores move, the loss hardly changes. So it
+# is often said that "the gradient vanishes". But the scores' gradient goes on: dQ = dscores K · scale. Predict: without the division, is what arrives at Q
+# larger or smaller than with it? `"larger"` or `"smaller"`?
+
+# %% tags=["guess"]
+guess = None
 
 # %%
 sizes = np.array([4, 16, 64, 256, 1024, 4096])
 felt = {"no scale": [], "÷ √d_k": []}
+arrives = {"no scale": [], "÷ √d_k": []}
 for d_k in sizes:
     Q, K = draw(d_k)
     upstream = rng.standard_normal((len(Q), len(K)))
     for name, scale in (("no scale", 1), ("÷ √d_k", 1 / np.sqrt(d_k))):
         softmax(Q @ K.T * scale)
-        felt[name].append(np.abs(softmax.backward(upstream)).mean())
+        dscores = softmax.backward(upstream)
+        felt[name].append(np.abs(dscores).mean())
+        arrives[name].append(np.abs(dscores @ K * scale).mean())
 
-print({name: [round(float(v), 4) for v in values] for name, values in felt.items()})
-course.curves(sizes, felt, log="xy", xlabel="d_k", ylabel="mean |dscores|", limits=(1e-3, 0.1),
-              title="softmax 传回多少梯度 · How much gradient comes back through the softmax",
-              alt="The gradient behind the softmax shrinks steadily with d_k without the scale, and stays level with it.")
+ratio = np.array(arrives["no scale"]) / np.array(arrives["÷ √d_k"])
+course.predict("|dQ| 不除 without", guess, "larger" if ratio.min() > 1 else "smaller")
+
+# %%
+print("mean |dscores|", {name: [round(float(v), 4) for v in values] for name, values in felt.items()})
+print("|dQ|, no scale over ÷ √d_k:", ratio.round(1))
+course.curves(sizes, {"dscores, no scale": felt["no scale"], "dscores, ÷ √d_k": felt["÷ √d_k"], "dQ, no scale": arrives["no scale"],
+                      "dQ, ÷ √d_k": arrives["÷ √d_k"]}, log="xy", xlabel="d_k", ylabel="mean |gradient|", limits=(1e-4, 1),
+              title="分数的梯度变小，Q 的梯度反而更大 · The scores' gradient shrinks, that of Q is larger",
+              alt="Over d_k the gradient of the scores shrinks without the scale and stays level with it; that of Q is larger without the scale at every d_k.")
 
 # %%
 assert felt["no scale"][-1] < felt["no scale"][0] / 4
 assert 0.8 < felt["÷ √d_k"][-1] / felt["÷ √d_k"][0] < 1.4
+assert ratio.min() > 1.5
 
 # %% [markdown]
-# 所以准确的说法是「softmax **饱和**，梯度消失」，而不是「数值不稳定」：溢出早就由「先减最大值」解决了（第 01 课）。
+# 所以准确的说法是「softmax **饱和**」：分数的梯度平均变小几倍，可是到达 Q 的反而更大，因为不除的时候，反向传播也少除了一次 √d_k。出问题的不是梯度太小，
+# 而是每一行还没学就几乎已经选定了一个键，再加上大步更新，就更定了。也不要说「数值不稳定」：溢出早就由「先减最大值」解决了（第 01 课）。
 #
-# So the right word is that softmax **saturates**. It does not become "numerically unstable": overflow was dealt with long ago by
-# subtracting the maximum (lesson 01).
+# So the right word is that softmax **saturates**: on average the scores' gradient is some times smaller. Yet what arrives at Q is larger, since without the scale
+# backward does not divide by √d_k either. What goes wrong is not too little gradient: each row has all but chosen its key before anything is learned, and large
+# steps settle it further. Nor does it become "numerically unstable": overflow was dealt with long ago by subtracting the maximum (lesson 01).
 
 # %% [markdown]
 # ### 练习二 · Exercise 2
 #
 # 面试常追问：如果 q 和 k 的每个数标准差不是 1，而是 σ，分数该乘以多少，才能让标准差回到 1？
 #
-# A favourite follow-up question: if the numbers in q and k spread by σ instead of 1, which factor brings the spread of the
+# A favourite follow-up question: if the numbers in q and k have standard deviation σ instead of 1, which factor brings that of the
 # scores back to 1?
 
 # %% tags=["exercise"]
@@ -157,7 +177,9 @@ course.check("right-scale", right_scale)
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
-# 每个乘积的标准差是 σ²，d_k 个加起来是 σ² √d_k。 Each product spreads by σ², the sum of d_k of them by σ² √d_k.
+# 每个乘积的标准差是 σ²，d_k 个加起来是 σ² √d_k。
+#
+# Each product has standard deviation σ², the sum of d_k of them σ² √d_k.
 #
 # ```python
 # def right_scale(d_k, sigma):
@@ -177,15 +199,16 @@ course.check("right-scale", right_scale)
 # Two toy tasks, the same small model with d_k = 64, with the division and without:
 #
 # - **reverse**: write the letters backwards (one layer of attention);
-# - **induction**: the sequence repeats itself, foretell the next letter (two layers have to work together; lesson 09).
+# - **induction**: the sequence repeats itself, predict the next letter (two layers work together; lesson 09).
 #
-# 先猜：不除的时候，哪个任务学不会？`"reverse"`、`"induction"`、`"both"` 还是 `"none"`？
+# 先猜：学习率 0.01、150 步，不除的时候，哪个任务没有学会？`"reverse"`、`"induction"`、`"both"` 还是 `"none"`？
 #
-# Predict: without the division, which task is not learned? `"reverse"`, `"induction"`, `"both"` or `"none"`?
+# Predict: at a rate of 0.01, in 150 steps, which task is not learned without the division? `"reverse"`, `"induction"`, `"both"` or `"none"`?
 
-# %% tags=["experiment"]
+# %% tags=["guess"]
 guess = None
 
+# %% tags=["experiment"]
 results = {}
 for task in ("reverse", "induction"):
     for name, scale in (("÷ √d_k", None), ("no scale", 1.0)):
@@ -199,15 +222,38 @@ failed = [task for task in ("reverse", "induction") if max(results[task, "no sca
 course.predict("学不会的任务 not learned", guess, ", ".join(failed))
 
 # %% [markdown]
-# 倒序任务根本不在乎！教科书上说「不除梯度就消失」，可是在简单任务上量不出差别。只有当两层必须同时学会、一层等着另一层的梯度时，
-# 饱和才致命。
+# 倒序任务根本不在乎！那么归纳任务不除就**永远**学不会吗？别急着下结论，换两个条件再试：学习率降到三分之一、多练一会儿；或者学习率不变，只把 W_Q、W_K 的初值
+# 各缩小到 $1/\sqrt8 = d_k^{-1/4}$，这样分数一开始就和除过一样大。
 #
-# Reversal does not care at all! "Without it the gradient vanishes", say the textbooks, but on an easy task you cannot measure it.
-# Saturation is deadly where two layers must learn at the same time, one waiting for the gradient of the other.
+# Reversal does not care at all! Then is induction **never** learned without the scale? Try two other conditions before you say so: a third of the rate and more steps; or the same
+# rate, with W_Q and W_K started at $1/\sqrt8 = d_k^{-1/4}$ of their size, so that scores begin as large as if they were divided.
+
+# %% tags=["varies", "experiment"]
+slower = [na.training.train("induction", steps=1200, stop_at=0.95, measure_every=100, seed=seed, d_k=64, scale=1.0, lr=0.01 / 3, progress=False)
+          for seed in (0, 1)]
+smaller = []
+for seed in (0, 1):
+    model = na.training.ToyModel(16, 20, layers=2, causal=True, d_k=64, scale=1.0, rng=[seed, 0])
+    na.training.alter.start_smaller(model)
+    smaller.append(na.training.train("induction", model, steps=300, stop_at=0.99, seed=seed, progress=False))
+
+print("no scale, lr 0.01 ÷ 3:", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in slower))
+print("no scale, small start:", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in smaller))
+
+# %% tags=["experiment"]
+assert failed == ["induction"]
+assert min(run.accuracy for run in slower) > 0.85
+assert min(run.accuracy for run in smaller) > 0.95
+
+# %% [markdown]
+# 都学会了。所以不是「不除就学不会」，而是「在这个学习率、这种初始化下学不会」：**√d_k 放宽了能训练的范围**，让同一套学习率和初始化对大大小小的 d_k 都好用。
 #
-# 还有一层：除法在反向里也出现一次。所以刚开始训练时，不除的那一个，W_Q 的梯度反而**更大**：
+# Both are learned. So it is not "without the scale it is not learned", but "not at this rate with this start": **√d_k widens the range in which training works**, so that
+# one rate and one start do for all d_k.
 #
-# There is more to it: the division appears in the backward pass as well. So at the very start, W_Q's gradient is **larger** without it:
+# 再看一眼刚开始训练时 W_Q 的梯度：
+#
+# And W_Q's gradient at the very start:
 
 # %%
 def query_gradient(scale):
@@ -227,11 +273,11 @@ assert size_without > size_with
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. q·k 是 d_k 个乘积之和，方差是 d_k；除以 √d_k 让分数的标准差回到 1，和 d_k 无关。
-# 2. 不除的话 softmax 会饱和：权重接近 one-hot，穿过 softmax 的梯度接近 0。这不是溢出问题，溢出靠减最大值解决。
-# 3. 我做过实验：简单任务不除也能学会，需要两层配合的任务就学不会；所以它的价值在于让训练对 d_k 不敏感。
+# 2. 不除的话 softmax 一开始就饱和：每一行几乎已经选定了一个键，分数的梯度平均小好几倍；但传到 W_Q 的梯度反而更大，所以不能简单说「梯度消失」。溢出是另一回事，靠减最大值解决。
+# 3. 我做过实验：学习率 0.01、常用初始化，两层的任务不除就没有学会；学习率降到三分之一，或者把 W_Q、W_K 的初值各缩小 d_k^¼ 倍，不除也能学会。它的价值是放宽了能训练的范围。
 #
-# 1. q·k is a sum of d_k products and has variance d_k; dividing by √d_k brings the spread of the scores back to 1, whatever d_k is.
-# 2. Without it softmax saturates: weights come close to one-hot, and hardly any gradient gets through. That is not overflow,
-#    which subtracting the maximum takes care of.
-# 3. I measured it: an easy task is learned without the scale too, one that needs two layers to cooperate is not. Its value is that
-#    training does not depend on d_k.
+# 1. q·k is a sum of d_k products and has variance d_k; dividing by √d_k brings the standard deviation of the scores back to 1, whatever d_k is.
+# 2. Without it softmax is saturated from the start: each row has all but chosen its key, and the scores' gradient is some times smaller on average. What reaches
+#    W_Q is larger, though, so "the gradient vanishes" is not the whole story. Overflow is another matter, which subtracting the maximum takes care of.
+# 3. I measured it: at learning rate 0.01 with the usual start, a two-layer task is not learned without the scale; with a third of the rate, or with W_Q and W_K
+#    started smaller by d_k^¼, it is. The scale widens the range in which training works.

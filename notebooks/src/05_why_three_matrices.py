@@ -1,11 +1,11 @@
 # %% [markdown]
 # # 05 · 为什么要三个矩阵 · Why three matrices
 #
-# **目标**：说清楚 W_Q、W_K、W_V 各管什么，并用实验证明少了哪一个会失去什么。
+# **目标**：说清楚 W_Q、W_K、W_V、W_O 各管什么，哪两个可以合成一个，并用实验检验少了哪一个会失去什么。
 #
-# **Goal**: say what W_Q, W_K and W_V are each for, and show by experiment what is lost without one of them.
+# **Goal**: say what W_Q, W_K, W_V and W_O are each for and which pairs are one matrix, and test by experiment what is lost without one of them.
 #
-# *约 30 分钟 · about 30 minutes; runs in 20 s*
+# *约 40 分钟 · about 40 minutes; runs in 30 s*
 #
 # 这一课的数字：10 个字母围成一圈（第一个的前面是最后一个）。
 #
@@ -46,9 +46,36 @@ print("V = pages:  ", attention(query, titles, pages)[0])
 print("V = titles: ", attention(query, titles, titles)[0], "← 只拿回了标题 only the title comes back")
 
 # %% [markdown]
-# 没有 W_V，注意力只能把「标题」还给你：你本来就知道的东西。
+# 在这个最小的搜索引擎里，没有 W_V，拿回来的就是「标题」：你本来就知道的东西。真正的一层后面还有 W_O，那时候情况会变，本课后面再量。
 #
-# Without W_V attention hands you the title, which is what you knew already.
+# In this smallest of engines, without W_V what comes back is the title, which is what you knew already. A real layer has a W_O behind it, and that changes matters:
+# we measure it further down.
+#
+# ## 不同的查询，看不同的地方 · Different queries look elsewhere
+#
+# 第 01 课的例子里每个词元都最看重 AI，看不出「各看各的」。换一组数（例子 `cycle`），同样的三个词元。先猜：「我」「爱」「AI」各自最看重谁？写成 `"AI 我 爱"` 这样。
+#
+# In the example of lesson 01 every token prefers AI, so that one cannot see queries differ. Take other numbers for the same three tokens, the example `cycle`. Predict:
+# whom do 我, 爱 and AI prefer? Write it like `"AI 我 爱"`.
+
+# %% tags=["guess"]
+guess = None
+
+# %%
+cycle = na.worked_example("cycle").trace(backward=False)
+weights = cycle["weights"].value
+preferred = " ".join(cycle.key_tokens[j] for j in weights.argmax(axis=-1))
+course.predict("我, 爱, AI →", guess, preferred)
+
+# %%
+print("Q", cycle["Q"].value, "K", cycle["K"].value, "weights", weights, sep="\n")
+assert preferred == "AI 我 爱"
+
+# %% [markdown]
+# 键只有一套，查询各不相同，所以三个词元看了三个地方：「我」看 AI，「爱」看我，「AI」看爱。**权重由一对行决定，不是由键单独决定。**
+#
+# There is one set of keys, yet the queries differ, so three tokens look at three places: 我 at AI, 爱 at 我, AI at 爱. **A weight is decided by a pair of rows, not by the
+# key alone.**
 
 # %% [markdown]
 # ### 练习一 · Exercise 1
@@ -81,30 +108,73 @@ course.check("self-attention", self_attention)
 # </details>
 
 # %% [markdown]
-# ## 那 W_Q 和 W_K 能不能合成一个？ · Could W_Q and W_K be one?
+# ## W_Q 和 W_K 能不能合并？ · Can W_Q and W_K be merged?
 #
-# 如果 W_K = W_Q，分数就是 Q Qᵀ，一张**对称**的表：i 给 j 的分数等于 j 给 i 的分数。「我看你」必然等于「你看我」。
+# 面试的标准追问。两个意思，两个答案。**第一个意思**：分数只用到它们的乘积，
 #
-# With W_K = W_Q the scores are Q Qᵀ, a **symmetric** table: i's score for j is j's score for i. Whoever looks at you is looked
+# $$\text{scores} = \frac{(xW_Q)(xW_K)^\top}{\sqrt{d_k}} = \frac{x\,M\,x^\top}{\sqrt{d_k}},\qquad M = W_Q W_K^\top$$
+#
+# 所以可以合并成一个 D × D 的矩阵 M。两个瘦矩阵带来两个限制：M 的**秩最多是 d_k**，但**不必对称**。参数从 D² 变成 2·D·d_k。先猜：D = 512、d_k = 64，分成两个矩阵的
+# 参数是合并成一个的几分之几？
+#
+# The standard follow-up question. It has two meanings, and two answers. **The first**: scores use only the product of the two, as written above, so they can be merged into one
+# D × D matrix M. Two thin factors mean two things: the **rank of M is at most d_k**, and M **need not be symmetric**. They cost 2·D·d_k numbers instead of D². Predict: with
+# D = 512 and d_k = 64, what share of D² do the two factors take?
+
+# %% tags=["guess"]
+guess = None
+
+# %%
+D, d_k = 512, 64
+course.predict("2·D·d_k / D²", guess, 2 * D * d_k / D**2)
+
+# %% [markdown]
+# 在训练好的头上量一量：每个头的 M = W_Q W_Kᵀ 是 32 × 32 的，秩却只有 8；它对称吗？W_V W_O 是另一对，同样的道理：一个头交出去的是 x W_V W_O，秩最多是 d_v。
+#
+# Measure it on trained heads: each head's M is 32 × 32, but of rank 8 only; is it symmetric? W_V W_O is the other pair: what a head hands over is x W_V W_O, of rank d_v at most.
+
+# %% tags=["varies", "experiment"]
+four = na.training.train("offsets", steps=300, stop_at=0.995, progress=False)
+layer = four.model.attentions()[0]
+W_Q, W_K, W_V, W_O = (p.params["W"] for p in (layer.query_proj, layer.key_proj, layer.value_proj, layer.output_proj))
+for head in range(4):
+    own = slice(8 * head, 8 * head + 8)
+    M, handed = W_Q[:, own] @ W_K[:, own].T, W_V[:, own] @ W_O[own]
+    unlike = np.linalg.norm(M - M.T) / np.linalg.norm(M + M.T)
+    singular = np.linalg.svd(M, compute_uv=False)
+    print(f"head {head}: M is {M.shape}, rank {np.linalg.matrix_rank(M, tol=1e-4)}, singular values {singular[:9].round(1)}, "
+          f"|M − Mᵀ| / |M + Mᵀ| = {unlike:.2f}; W_V W_O has rank {np.linalg.matrix_rank(handed, tol=1e-4)}")
+    assert np.linalg.matrix_rank(M, tol=1e-4) <= 8 and np.linalg.matrix_rank(handed, tol=1e-4) <= 8
+    assert unlike > 0.3
+
+# %% [markdown]
+# 所以分成两个瘦矩阵，换来的是：参数少、每个头只在 d_k 个方向上比较；失去的是：一个头的 M 不能是满秩的。
+#
+# So two thin factors buy fewer parameters and a comparison in d_k directions; what they forbid is an M of full rank in one head.
+#
+# **第二个意思**：让两个矩阵**相等**。如果 W_K = W_Q，分数就是 Q Qᵀ，一张**对称**的表：i 给 j 的分数等于 j 给 i 的分数。「我看你」必然等于「你看我」。
+#
+# **The second meaning**: let the two be **equal**. With W_K = W_Q the scores are Q Qᵀ, a **symmetric** table: i's score for j is j's score for i. Whoever looks at you is looked
 # at by you.
 #
-# 两个任务，同样的小模型，一次用两个矩阵，一次合成一个：
+# 两个任务，同样的小模型（一个头，没有掩码），一次用两个矩阵，一次让它们相等：
 #
 # - **倒序**：第 i 个看倒数第 i 个。互相看，对称！
 # - **移位**：每个看自己的前一个。前一个并不看我，不对称。
 #
-# Two tasks, the same small model, with two matrices and with one:
+# Two tasks, the same small model (one head, no mask), with two matrices and with equal ones:
 #
 # - **reverse**: place i looks at the i-th from the end, and is looked at by it. Symmetric!
 # - **shift**: each place looks at the one before it, which does not look back.
 #
-# 先猜：合成一个以后，哪个还学得会？`"reverse"`、`"shift"`、`"both"` 还是 `"none"`？
+# 先猜：相等以后，哪个还学得会？`"reverse"`、`"shift"`、`"both"` 还是 `"none"`？
 #
-# Predict: which is still learned with one matrix? `"reverse"`, `"shift"`, `"both"` or `"none"`?
+# Predict: which is still learned with equal ones? `"reverse"`, `"shift"`, `"both"` or `"none"`?
 
-# %% tags=["experiment"]
+# %% tags=["guess"]
 guess = None
 
+# %% tags=["experiment"]
 learned = {}
 runs = {}
 for task in ("reverse", "shift"):
@@ -113,17 +183,18 @@ for task in ("reverse", "shift"):
                                    progress=False) for seed in range(3)]
         learned[task, tied] = sum(run.stopped == "learned" for run in three)
         runs[task, tied] = three[0]
-        print(f"{task:8} {'W_K = W_Q ' if tied else 'W_Q, W_K '}  learned in {learned[task, tied]} of 3 runs 学会")
+        print(f"{task:8} {'W_K = W_Q ' if tied else 'W_Q, W_K '}  learned in {learned[task, tied]} of 3 runs 学会, accuracy",
+              *(f"{run.accuracy:.2f}" for run in three))
 
 course.predict("W_K = W_Q", guess, ", ".join(task for task in ("reverse", "shift") if learned[task, True] == 3))
 
 # %% [markdown]
 # ## 一张图 · The picture
 #
-# 训练后「移位」任务的分数、它的转置、两者之差。上：两个矩阵；下：一个矩阵。合成一个，差就永远是零。
+# 训练后「移位」任务的分数、它的转置、两者之差。上：两个矩阵；下：两个相等。相等的话，差就是零（只剩舍入误差）。两张图的色标不同，看旁边写的数。
 #
-# The trained scores of the shift task, their transpose, and the difference. First with two matrices, then with one: the
-# difference is zero, and nothing can be done about it.
+# The trained scores of the shift task, their transpose, and the difference. First with two matrices, then with equal ones: the difference is zero, but for rounding. The two
+# pictures have colour scales of their own; mind the numbers beside them.
 
 # %% tags=["varies", "experiment"]
 from numpy_attention.plots import plot_symmetry
@@ -175,9 +246,10 @@ course.check("previous-beats-next", previous_beats_next)
 #
 # Predict: of 100,000 random symmetric 10 × 10 tables, at how many places does the best one succeed? (10 would be all.)
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 tables = np.random.default_rng(0).standard_normal((100_000, 10, 10))
 tables = tables + tables.mT
 place = np.arange(10)
@@ -197,32 +269,106 @@ built = int((best[place, place - 1] > best[place, (place + 1) % 10]).sum())
 print(built)
 
 # %% [markdown]
-# 可是永远到不了 10。理由很短：对称意味着 s(i, 前一个) 和「前一个」的 s(·, 后一个) 是同一个数。沿着环写下去：
+# 可是到不了 10，这一点可以证明。理由很短：对称意味着 s(i, 前一个) 和「前一个」的 s(·, 后一个) 是同一个数。沿着环写下去：
 #
 # s₀₁ < s₉₀ < s₈₉ < … < s₁₂ < s₀₁ ，一个数小于它自己，矛盾。所以最多 9 个。
 #
-# But never 10, and the reason is short. By symmetry, the score that i gives to the one before it is the score that *that one*
+# But not 10, and that can be proved shortly. By symmetry, the score that i gives to the one before it is the score that *that one*
 # gives to the one behind it. Go round the ring: s₀₁ < s₉₀ < s₈₉ < … < s₁₂ < s₀₁, a number below itself. So 9 at most.
 #
-# 「倒序」没有这个麻烦：i 的搭档的搭档就是 i 自己。（这个证明限制的是排名；第 06 课会看到，一个头偶尔能用不同大小的权重绕过排名。）
+# 「倒序」没有这个麻烦：i 的搭档的搭档就是 i 自己。
 #
-# Reversal has no such trouble: the partner of i's partner is i. (The proof bounds rankings; lesson 06 shows how a head can now and
-# then get round a ranking by weights of different size.)
+# Reversal has no such trouble: the partner of i's partner is i.
+#
+# 那么正确率最多是多少？如果分数只取决于位置，那个排错的位置上，把两个邻居的字母对调，线性读出最多只对一种顺序，再加上两个字母相同的情况：(9 + 0.1 + 0.45) / 10。
+#
+# Then how high can accuracy be? If scores depend on places only: at the one place that is ranked wrongly, exchange the two neighbours' letters, and a linear read-out is right for at
+# most one of the two orders; add the case of equal letters, and it is (9 + 0.1 + 0.45) / 10.
+
+# %% tags=["varies", "experiment"]
+bound = round((9 + 0.1 + 0.45) / 10, 3)
+tied_accuracy = [na.training.train("shift", tied=True, d_model=32, steps=400, seed=seed, progress=False).accuracy for seed in range(3)]
+print(f"at most 最多 (9 + 0.1 + 0.45) / 10 = {bound}; trained 训练出来的", *(f"{a:.2f}" for a in tied_accuracy))
+assert max(tied_accuracy) < bound
+
+# %% [markdown]
+# 证明里有两个条件：**一个头**、**没有掩码**。去掉任何一个条件试试。先猜：两个头（W_K = W_Q），学得会吗？一个头加因果掩码呢（环上第 0 个位置看不到最后一个，所以最多 0.91）？
+#
+# The proof has two conditions: **one head**, and **no mask**. Drop either. Predict: is it learned with two heads, W_K = W_Q? With one head and a causal mask (place 0 of the ring
+# cannot see the last one, so that 0.91 is all that can be known)?
+
+# %% tags=["guess"]
+guess_two_heads = None
+guess_masked = None
+
+# %% tags=["varies", "experiment"]
+two_heads = [na.training.train("shift", tied=True, heads=2, d_model=32, steps=400, stop_at=0.99, seed=seed, progress=False) for seed in range(3)]
+masked = [na.training.train("shift", tied=True, causal=True, d_model=32, steps=400, seed=seed, progress=False) for seed in range(2)]
+print("two heads:  ", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in two_heads))
+print("causal mask:", *(f"{run.accuracy:.2f}" for run in masked), f" of {(9 + 0.1) / 10:.2f}")
+course.predict(("两个头 two heads", guess_two_heads, all(run.accuracy > 0.98 for run in two_heads)),
+               ("因果掩码 causal mask", guess_masked, all(run.accuracy > 0.88 for run in masked)))
+
+# %% tags=["experiment"]
+assert min(run.accuracy for run in two_heads) > 0.98
+assert min(run.accuracy for run in masked) > 0.88
+
+# %% [markdown]
+# 两个都学得会。两个头各排各的，合起来就够了；因果掩码直接挡掉了右邻居。所以「W_K = W_Q 学不会看前一个」只在**一个头、没有掩码**时成立：每个 GPT 都有掩码，Reformer 就真的让 Q 和 K 共用
+# 一个矩阵。
+#
+# Both are learned. Two heads rank differently, and together that is enough; a causal mask simply hides the right neighbour. So "with W_K = W_Q the previous token cannot be looked at" holds
+# for **one head without a mask**. Every GPT has a mask, and Reformer does share one matrix between Q and K.
+#
+# ## 去掉 W_V 会怎样？ · What if there is no W_V?
+#
+# 先猜：V 直接取 x（W_V 固定成单位矩阵），一个头，归纳任务还学得会吗？
+#
+# Predict: let V be x itself (W_V is frozen at the identity). With one head, is induction still learned?
+
+# %% tags=["guess"]
+guess = None
+
+# %% tags=["varies", "experiment"]
+def without_W_V(name, heads, seed):
+    task = na.training.task(name)
+    sizes = {**task.model, "heads": heads}
+    model = na.training.ToyModel(task.vocab, task.length, questions=task.questions, causal=task.causal, rng=[seed, 0], **sizes)
+    na.training.alter.value_is_x(model)
+    return na.training.train(task, model, steps=300, stop_at=0.99, seed=seed, progress=False)
+
+
+found = {name: [without_W_V(name, heads, seed) for seed in (0, 1)] for name, heads in (("reverse", 1), ("induction", 1), ("offsets", 4))}
+for name, pair in found.items():
+    print(f"{name:10} V = x:", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in pair))
+course.predict("V = x", guess, all(run.accuracy > 0.95 for run in found["induction"]))
+
+# %% tags=["experiment"]
+assert min(run.accuracy for pair in found.values() for run in pair) > 0.95
+
+# %% [markdown]
+# 照样学会，步数也差不多。因为一层里还有 W_O：真正交出去的是 x W_V W_O，**只有一个头时 W_V W_O 就是一个矩阵**，W_V 什么也没有多给。那 W_V 有什么用？让每个头只搬运自己的 d_v 个数，
+# 而且各搬各的；否则每个头都要搬运全部 D 个数（这里 V = x 切成了几份，是「搬哪几个」固定了）。W_O 的用处：把各头的结果写回到该写的方向上，混合各个头。
+#
+# It is learned all the same, in about as many steps. For there is W_O: what is handed over is x W_V W_O, and **with one head W_V W_O is one matrix**, to which W_V adds nothing. What is W_V for,
+# then? It lets a head carry d_v numbers instead of D, and each head other ones (here x was cut into pieces, so that which numbers a head carries was fixed). And W_O writes what the heads have
+# found where it belongs, and mixes the heads.
 
 # %% tags=["experiment"]
 assert learned["reverse", True] == 3
 assert learned["shift", False] == 3
 assert learned["shift", True] == 0
 assert counts.max() <= built == 9
+assert min(run.accuracy for run in three) > 0.5
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 查询是「我找什么」，键是「我凭什么被找到」，值是「找到我能拿走什么」：就像搜索引擎里的关键词、标题和正文。
-# 2. W_Q 和 W_K 合成一个，分数表就是对称的，「看前一个」这样不对称的关系学不会；我训练过，也能证明。
-# 3. 没有 W_V，拿回来的只是用来匹配的那份表示，匹配和内容就分不开了。
+# 2. 分数只用到 M = W_Q W_Kᵀ，可以合并，秩最多 d_k，分成两个只要 2·D·d_k 个数；要是让 W_Q = W_K，分数就对称：没有掩码、只有一个头时学不会「看前一个」（可以证明至少错一处），有因果掩码或者两个头就学得会。
+# 3. 拿走的内容是 x W_V W_O：只有一个头时 W_V 和 W_O 可以合成一个矩阵，去掉 W_V 也一样学得会；W_V 的作用是让每个头只带走自己的 d_v 维。
 #
 # 1. A query is what I look for, a key what I can be found by, a value what I hand over: the words typed, the titles, the pages.
-# 2. With one matrix for queries and keys the scores are symmetric, and an asymmetric relation such as "look at the previous
-#    token" cannot be learned. I have trained it, and it can be proved.
-# 3. Without W_V one only gets back the representation that was matched: what to match by and what to hand over are no longer two things.
+# 2. Scores use only M = W_Q W_Kᵀ, so the two can be merged; its rank is at most d_k, and two factors take 2·D·d_k numbers. With W_Q = W_K scores are symmetric: one head without a mask cannot
+#    look at the previous token (at least one place is provably wrong); with a causal mask or two heads it can.
+# 3. What is handed over is x W_V W_O. With one head both are one matrix, and nothing is lost without W_V; W_V lets every head carry d_v numbers of its own.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 07 · 真实尺寸与变形 · The real size, and the reshape
 #
-# **目标**：跟着 512 维、8 个头走一遍，每个轴都叫得出名字，切头、合头不出错。
+# **目标**：跟着 512 维、8 个头走一遍，每个轴都叫得出名字，会数参数，拆分、合并多头不出错。
 #
-# **Goal**: follow 512 columns and 8 heads all the way, name every axis, and split and merge heads without a mistake.
+# **Goal**: follow 512 columns and 8 heads all the way, name every axis, count the parameters, and split and merge heads without a mistake.
 #
 # *约 35 分钟 · about 35 minutes; runs in 10 s*
 #
@@ -26,7 +26,7 @@ print(trace.forward.summary())
 # that has no batch axis yet.
 
 # %% [markdown]
-# ## 切头：先 reshape，再 transpose · Splitting: reshape, then transpose
+# ## 拆分多头：先 reshape，再 transpose · Splitting: reshape, then transpose
 #
 # 为什么要两步？给每个数写上它的来历：**数字 = 100 × 词元 + 列**。三个词元，四列，切成两个头（颜色 = 应该属于哪个头）。
 #
@@ -37,11 +37,13 @@ print(trace.forward.summary())
 #
 # Predict: with `x.reshape(2, 3, 2)` alone, whose numbers does head 0 get?
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 x = 100 * np.arange(3)[:, None] + np.arange(4)
 wrong = x.reshape(2, 3, 2)
+assert wrong[0].tolist() == [[0, 1], [2, 3], [100, 101]]
 course.predict("头 0 拿到 head 0 gets", guess, wrong[0].tolist())
 
 # %% [markdown]
@@ -69,7 +71,7 @@ course.coloured([("x (L, H·d)", x, belongs), ("对 right: head 0", right[0], ri
 # %% [markdown]
 # ### 练习 · Exercises
 #
-# 写出切头和合头，前面可以有任意多个轴。
+# 写出拆分和合并多头，前面可以有任意多个轴。
 #
 # Write both ways, with any number of axes in front.
 
@@ -138,8 +140,41 @@ out = mha(tokens)
 W_O, heads = mha.output_proj.params["W"], mha.cache["heads"]
 added = sum(heads[:, h] @ W_O[64 * h: 64 * (h + 1)] for h in range(8))
 print("same:", np.allclose(out, added, atol=1e-12))
+assert np.allclose(split_after, one_each, atol=1e-12) and np.allclose(out, added, atol=1e-12)
 
 # %% [markdown]
+# 那 W_O 有什么用？没有它，头 h 的结果就只能待在第 h 段的 64 列里；有了它，每个头都能写到 D 列的任何方向上，几个头可以写到同一个地方，也可以互相抵消。
+#
+# What is W_O for, then? Without it, what head h found would stay in its 64 columns. With it every head may write to any of the D columns, several to the same place, and they may cancel.
+#
+# ## 参数有多少？ · How many parameters?
+#
+# 先猜：D = 512、8 个头、没有偏置的一层注意力，有几个 D² 的参数？换成 1 个头或 16 个头呢？后面的前馈层（宽度 4D）又是几个 D²？
+#
+# Predict: how many times D² are the parameters of one attention layer with D = 512, 8 heads and no biases? With 1 head, or 16? And those of the feed-forward layer behind it, which is 4D wide?
+
+# %% tags=["guess"]
+guess_8_heads = None
+guess_1_head = None
+guess_feed_forward = None
+
+# %%
+def in_squares(layer):
+    return sum(p.size for name, p in layer.named_params().items() if p.ndim == 2) / 512**2
+
+
+counts = [in_squares(na.MultiHeadAttention(512, heads, bias=False, rng=0)) for heads in (8, 1, 16)]
+feed_forward = in_squares(na.FeedForward(512, 4 * 512, rng=0))
+assert counts == [4, 4, 4] and feed_forward == 8
+course.predict(("8 heads", guess_8_heads, counts[0]), ("1 head", guess_1_head, counts[1]), ("feed-forward", guess_feed_forward, feed_forward))
+
+# %% [markdown]
+# 注意力 $4D^2$（W_Q、W_K、W_V、W_O 各一个），**和头数无关**：头多了，每个头就窄了，H · d_k = D。前馈层 $2 \cdot 4D^2 = 8D^2$。所以一个完整的块大约 $12D^2$，其中三分之二在前馈层；偏置只有 D 的几倍，
+# 可以忽略。
+#
+# Attention takes $4D^2$ (W_Q, W_K, W_V and W_O), **however many heads there are**: more heads are narrower heads, H · d_k = D. The feed-forward layer takes $2 \cdot 4D^2 = 8D^2$. So a whole block has about
+# $12D^2$, two thirds of them in the feed-forward layer; the biases are a few times D and do not count.
+#
 # ## 八个头的样子 · What eight heads look like
 
 # %%
@@ -160,15 +195,17 @@ na.plot_heads(trace, lang="both")
 # Count multiplications. The four projections: 4 · L · D². Scores and mixing: 2 · L² · D. Predict: how long must L be until the second
 # catches up with the first?
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 D = 512
 for L in (3, 128, 1024, 8192):
     projections, attention = 4 * L * D**2, 2 * L**2 * D
     print(f"L = {L:4}: attention itself does {attention / (attention + projections):.2%} of the work")
 
 crossing = next(L for L in range(1, 10_000) if 2 * L**2 * D >= 4 * L * D**2)
+assert crossing == 2 * D
 course.predict("L", guess, crossing)
 
 # %% [markdown]
@@ -192,9 +229,9 @@ for L in (3, 128):
         print(f"L = {L:3} {name:8} {1000 * np.median(times):6.2f} ms")
 
 # %% [markdown]
-# ## 分组查询：键和值的头可以少 · Grouped heads: fewer keys and values
+# ## 分组查询注意力：键和值的头可以少 · Grouped heads: fewer keys and values
 #
-# 生成文字时，每个词元的 K 和 V 都要存着（第 11 课）。几个查询头**共用**一组键和值，就能省内存：4 个查询头，配 4、2 或 1 组键值头。
+# 生成文字时，每个词元的 K 和 V 都要存着（第 11 课）。这叫分组查询注意力 (GQA)；只剩一组就是 MQA。几个查询头**共用**一组键和值，就能省内存：4 个查询头，配 4、2 或 1 组键值头。
 # 还学得会第 06 课的任务（4 个问题）吗？
 #
 # While text is generated, K and V of every token are kept (lesson 11). Let several query heads **share** one head of keys and values and memory is
@@ -211,11 +248,11 @@ for kv_heads in (4, 2, 1):
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. (N, L, D) 先 reshape 成 (N, L, H, d_k)，再 transpose 成 (N, H, L, d_k)；只 reshape 形状也对，但数字给错了头。
-# 2. 一个 D × D 的矩阵乘完再切，和每个头一个 D × d_k 的矩阵，是同一件事；拼接乘 W_O 等于各头乘自己的行再相加。
+# 2. 一个 D × D 的矩阵乘完再切，和每个头一个 D × d_k 的矩阵，是同一件事；拼接乘 W_O 等于各头乘自己的行再相加。参数是 4D²，和头数无关；前馈层 8D²。
 # 3. L 小于 2D 时，计算量主要在四个投影上；GQA/MQA 让多个查询头共用键和值，省的是 KV 缓存。
 #
 # 1. (N, L, D) is reshaped to (N, L, H, d_k) and then transposed to (N, H, L, d_k). Reshape alone gives the right shape and the wrong numbers.
 # 2. One D × D matrix split afterwards and a D × d_k matrix for each head are the same thing; concatenating and multiplying by W_O is adding
-#    up what each head makes with its own rows.
+#    up what each head makes with its own rows. The parameters are 4D², however many heads there are; the feed-forward layer has 8D².
 # 3. Below L = 2D most of the work is in the four projections. Grouped and multi-query attention share keys and values among query heads,
 #    and what they save is the KV cache.

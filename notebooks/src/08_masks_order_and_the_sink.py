@@ -1,11 +1,11 @@
 # %% [markdown]
-# # 08 · 掩码、顺序与沉积 · Masks, order and the sink
+# # 08 · 掩码、顺序与汇聚点 · Masks, order and the sink
 #
 # **目标**：会用掩码，会检查掩码有没有漏；知道顺序从哪里来，以及为什么有的头总盯着第一个词元。
 #
 # **Goal**: use masks, and test that nothing leaks; know where order comes from, and why some heads stare at the first token.
 #
-# *约 40 分钟 · about 40 minutes; runs in 40 s*
+# *约 55 分钟 · about 55 minutes; runs in 45 s*
 #
 # 分数还是 **我 爱 AI** 的那一张 3 × 3 表。
 #
@@ -42,9 +42,10 @@ plot_masks(scores, causal, query_tokens=tokens, key_tokens=tokens, lang="both")
 #
 # Predict: under the causal mask, what are the three weights of 我, the first token?
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 attention(Q, K, V, mask=causal)
 course.predict("weights[我]", guess, attention.weights[0].tolist())
 
@@ -57,14 +58,16 @@ course.predict("weights[我]", guess, attention.weights[0].tolist())
 #
 # Predict: what are the weights of a query that may see **nothing at all**: `nan`, all equal, or 0?
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 nothing = np.array([[True, False, False], [False, False, False], [True, True, True]])
 attention(Q, K, V, mask=nothing)
-print(course.predict("weights[爱]", guess, attention.weights[1].tolist()))
 dQ, dK, dV = attention.backward(np.ones((3, 4)))
 print("dQ[爱] =", dQ[1])
+assert not attention.weights[1].any() and not dQ[1].any()
+course.predict("weights[爱]", guess, attention.weights[1].tolist())
 
 # %% [markdown]
 # 这里是 0，梯度也是 0。不少库在这里给出 NaN，一行 NaN 会在下一步污染整个模型。
@@ -110,35 +113,45 @@ course.check("causality-probe", is_causal)
 # %% [markdown]
 # ## 意外：漏了，成绩反而更好 · A surprise: a leak makes it look better
 #
-# 任务：字母序列在重复（第 09 课），预测下一个字母。第一遍的字母是随机的，谁也猜不到；只有重复的部分可以预测。
-# 把掩码错开一位，`j <= i + 1`，让每个位置偷看到下一个字母。先猜：训练 100 步以后，谁的正确率高？
+# 任务：字母序列在重复（第 09 课），预测下一个字母。第一遍的字母是随机抽的，只能瞎猜；重复的部分可以预测。
+# 把掩码错开一位，`j <= i + 1`，让每个位置偷看到下一个字母。先猜：训练 300 步以后，谁的正确率高？
 #
-# A sequence of letters repeats itself (lesson 09); foretell each next letter. The first round is random and cannot be known; only repeats can
-# be foretold. Shift the mask by one, `j <= i + 1`, so that every place peeks at the next letter. Predict: which has the higher accuracy after
-# 100 steps?
+# A sequence of letters repeats itself (lesson 09); predict each next letter. The first round is drawn at random and can only be guessed; repeats can
+# be predicted. Shift the mask by one, `j <= i + 1`, so that every place peeks at the next letter. Which has the higher accuracy after 300 steps?
 
-# %% tags=["varies", "experiment"]
+# %% tags=["guess"]
 guess = None
 
+# %% tags=["varies", "experiment"]
 def train(task, steps=100, **options):
     return na.training.train(task, steps=steps, progress=False, **options)
 
 
 every_place = na.training.task("induction", everywhere=True)        # 连猜不到的位置也考 asked also where nobody can know
-honest = train(every_place)
-leaky = train(every_place, causal=lambda L: na.causal_mask(L, offset=1))
+honest = train(every_place, steps=300)
+leaky = train(every_place, steps=300, causal=lambda L: na.causal_mask(L, offset=1))
 
-known = float(honest.task.batch(2000, rng=1).gold.any(axis=(1, 3)).mean())
-print(f"honest {honest.accuracy:.2f}   leaky {leaky.accuracy:.2f}   can be known 能猜到的比例 {known:.2f}")
+# 最好能猜对多少？周期 p = 4 … 10 一样多；第一遍里的位置 i，要么猜「这一遍到此为止」，要么猜一个没出现过的字母
+# The best possible: periods 4 to 10 are equally likely; at place i of the first round guess "the block ends here", or a letter not seen yet
+known = sum((20 - p) / 20 for p in range(4, 11)) / 7                    # 重复的部分 the repeats
+guessed = 0
+for i in range(10):
+    lengths = [p for p in range(4, 11) if p > i]                        # 第一遍还没完 the first round is not over
+    ends, goes_on = sum(p == i + 1 for p in lengths), sum(p > i + 1 for p in lengths)
+    guessed += max(ends, goes_on / (15 - i)) / 20 / 7
+possible = known + guessed
+print(f"honest {honest.accuracy:.2f}   leaky {leaky.accuracy:.2f}   surely known 一定知道的 {known:.2f}   best possible 最好的可能 {possible:.2f}")
 course.predict("更高的是 higher", guess, "leaky" if leaky.accuracy > honest.accuracy else "honest")
 
 # %% tags=["experiment"]
-assert leaky.accuracy > known + 0.1 > honest.accuracy
+assert leaky.accuracy > possible + 0.1
+assert honest.accuracy < possible + 0.02
 
 # %% [markdown]
-# 漏的那个超过了**可能达到的上限**。好得不像真的，就不是真的：探针一秒就能发现，正确率却永远不会告诉你。
+# 漏的那个超过了**可能达到的上限**。好得不像真的，就不是真的。这里是正确率露了馅，因为我们算得出上限；真实的任务里往往不知道上限，只看正确率就会被骗，而探针一秒就能发现。
 #
-# The leaky one beats what is **possible at all**. Too good to be true is not true: a probe finds it in a second, accuracy never tells.
+# The leaky one beats what is **possible at all**. Too good to be true is not true. Here accuracy gave it away, because we can work out the bound. In real tasks the bound is rarely known, and accuracy alone would deceive
+# you; a probe finds the leak in a second.
 
 # %% [markdown]
 # ## 顺序从哪里来？ · Where does order come from?
@@ -147,9 +160,10 @@ assert leaky.accuracy > known + 0.1 > honest.accuracy
 #
 # Attention itself does not know about order. Predict: if 我 爱 AI becomes AI 我 爱, does the output of 我 change?
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
 rng = np.random.default_rng(0)
 mha = na.MultiHeadAttention(8, 2, rng=rng)
 x = rng.standard_normal((3, 8))
@@ -158,14 +172,14 @@ moved = np.abs(mha(x)[order] - mha(x[order])).max() > 1e-12
 course.predict("变了吗 changed?", guess, bool(moved))
 
 # %% [markdown]
-# 不变：词元换了位置，输出只是跟着换位置。所以要把位置写进去。四种写法，长度 20 训练，再到长度 40 测试：
+# 不变：词元换了位置，输出只是跟着换位置（置换等变）。所以要把位置写进去。几种写法，长度 20 训练，再到长度 40 测试：
 #
-# It does not: outputs just follow their tokens. So the places have to be written in. Four ways, trained at length 20, tested at length 40:
+# It does not: outputs just follow their tokens (permutation equivariance). So the places have to be written in. Some ways, trained at length 20, tested at length 40:
 
 # %% tags=["varies", "experiment"]
 long = na.training.task("induction", L=40).batch(300, rng=5)
 reached = {}
-for positions in ("learned", "sinusoidal", "rotary", "none"):
+for positions in ("learned", "sinusoidal", "rotary", "alibi", "none"):
     run = train("induction", steps=200, stop_at=0.99, positions=positions)
     try:
         reached[positions] = run.accuracy, na.training.accuracy(run.model, long)
@@ -179,19 +193,61 @@ assert reached["rotary"][1] > 0.9
 assert reached["none"][0] > 0.4                 # far above 1/16: the causal mask itself tells about order
 
 # %% [markdown]
-# 学出来的位置表到头就没有了；旋转位置 (RoPE) 看的是相对距离，能走得更远。最有意思的是 `none`：没有任何位置，成绩也远高于瞎猜，
-# 因为因果掩码本身就透露了顺序：第一个词元只看得到一个键，最后一个看得到全部。
+# 学出来的位置表到头就没有了；旋转位置编码 (RoPE) 看的是相对距离，在这个设置下带得最远（学习率小一些，正弦编码也一样好）。最有意思的是 `none`：没有任何位置编码，成绩也远高于瞎猜，
+# 因为因果掩码本身就透露了顺序：第一个词元只看得到一个键，最后一个看得到全部。去掉掩码试试：
 #
-# A learned table ends where it ends; rotary positions tell relative distances and reach further. Most interesting is `none`: without any positions
-# it is still far better than guessing, because the causal mask itself tells about order: the first token sees one key, the last sees all.
+# A learned table ends where it ends; rotary positions tell relative distances and lose least in this setting (at a smaller rate the fixed waves are as good). Most interesting is `none`: without any positions
+# it is still far better than guessing, because the causal mask itself tells about order: the first token sees one key, the last sees all. Take the mask away to see:
+
+# %% tags=["varies", "experiment"]
+unmasked = train("induction", steps=200, positions="none", causal=False)
+print(f"none, with the mask {reached['none'][0]:.2f}, without 没有掩码 {unmasked.accuracy:.2f}")
+assert unmasked.accuracy < 0.4
 
 # %% [markdown]
-# ## 沉积：没处可看的时候 · The sink: when there is nothing to look at
+# ### RoPE 为什么只看相对距离？ · Why does RoPE tell relative distances?
 #
-# 权重必须加起来是 1。如果没有什么值得看，注意力往哪里放？给序列开头加一个 `<s>`，训练以后看第二层：
+# 把查询和键的每两个数看成平面上的一个点，位置 m 的查询转 mθ，位置 n 的键转 nθ。旋转矩阵有 $R(a)^\top R(b) = R(b - a)$，所以
 #
-# Weights have to sum to 1. Where does attention go when nothing deserves it? Put `<s>` in front of every sequence, train, and look at layer 1
-# (the second):
+# $$(R(m\theta)\,q)^\top (R(n\theta)\,k) = q^\top R(m\theta)^\top R(n\theta)\,k = q^\top R((n - m)\theta)\,k$$
+#
+# 分数里只剩 **n − m**。每一对数有自己的 θ：快的分辨近处，慢的分辨远处。转动不改变长度，所以也不改变分数的大小。验证：整句往后挪 7 个位置，分数一点不变。
+#
+# Take every two numbers of a query or key as a point in a plane; the query at place m is turned by mθ, the key at place n by nθ. Since $R(a)^\top R(b) = R(b - a)$, the formula above follows: only **n − m** is left in the
+# score. Each pair has a θ of its own; fast ones tell near places apart, slow ones far ones. Turning changes no length. Check it: move the whole sentence by 7 places, and no score changes.
+
+# %%
+q, k = np.random.default_rng(1).standard_normal((2, 8))
+theta = 10_000.0 ** (-np.arange(4) / 4)
+
+
+def turned(x, place):
+    a, b = x[:4], x[4:]                                                 # 四对数 four pairs
+    return np.concatenate([a * np.cos(place * theta) - b * np.sin(place * theta), a * np.sin(place * theta) + b * np.cos(place * theta)])
+
+
+same_distance = [turned(q, m) @ turned(k, m + 3) for m in (0, 7, 1000)]
+print("n − m = 3:", np.round(same_distance, 6), "  n − m = 4:", round(turned(q, 0) @ turned(k, 4), 6))
+assert np.allclose(same_distance, same_distance[0]) and np.isclose(np.linalg.norm(turned(q, 9)), np.linalg.norm(q))
+
+# %% [markdown]
+# ### ALiBi：离得远就扣分 · ALiBi: far away costs points
+#
+# 不改查询和键，直接在分数上减去「斜率 × 距离」，每个头一个斜率（$2^{-8h/H}$）：陡的头只看近处，平的头看得远。没有要学的东西，多长的序列都能用。
+#
+# It leaves queries and keys alone and subtracts "slope × distance" from the scores, with a slope for each head ($2^{-8h/H}$): steep heads look near, flat ones far. Nothing is learned, and any length will do.
+
+# %%
+print("slopes 斜率:", na.alibi_slopes(8))
+print(na.alibi_bias(2, 4)[0, 0])
+assert np.allclose(na.alibi_slopes(8), 2.0 ** -np.arange(1, 9))
+
+# %% [markdown]
+# ## 注意力汇聚点：没处可看的时候 · The attention sink: when there is nothing to look at
+#
+# softmax 让权重加起来是 1。如果没有什么值得看，注意力往哪里放？给序列开头加一个 `<s>`，训练以后看第 1 层（从 0 数起）：
+#
+# Softmax makes weights sum to 1. Where does attention go when nothing deserves it? Put `<s>` in front of every sequence, train, and look at layer 1 (counted from 0):
 
 # %% tags=["varies", "experiment"]
 sink = train(na.training.task("induction", bos=True, everywhere=True), steps=400, heads=2)
@@ -213,20 +269,44 @@ words = sink.task.words(sink.exercise.inputs[0][0])
 na.plot_heads(sink.model.attentions()[1].weights, words, mask=na.causal_mask(len(words)), lang="both")
 
 # %% [markdown]
-# 第一列很亮，一有匹配就熄灭：`<s>` 是头的「停车位」。大模型里盯着第一个词元的头，多半也是这样，并不说明第一个词元重要。
+# 第一列很亮，一有匹配就熄灭：`<s>` 是头的「停车位」。真的是「因为权重之和必须是 1」吗？要检验「因为」，就动一动原因：给每个头多一个**空的键**（键和值都是 0），让它有地方放权重。先猜：放在 `<s>` 上的会变多还是变少？
 #
-# The first column is bright and goes out as soon as there is a match: `<s>` is where a head parks. Heads of large models that stare at the
-# first token mostly do the same. It does not mean that the first token matters.
+# The first column is bright and goes out as soon as there is a match: `<s>` is where a head parks. Is it really "because weights must sum to 1"? To test a "because", change the cause: give every head an **empty key** (key and value are 0) to
+# leave its weight at. Predict: does `<s>` get more, or less?
+
+# %% tags=["guess"]
+guess = None
+
+# %% tags=["varies", "experiment"]
+behind_s = na.training.task("induction", bos=True, everywhere=True)
+with_empty = na.training.ToyModel(behind_s.vocab, behind_s.length, layers=2, heads=2, causal=True, rng=[1, 0])
+na.training.alter.empty_key(with_empty)
+emptied = na.training.train(behind_s, with_empty, steps=400, seed=1, progress=False)
+emptied.model(*emptied.held_out.inputs)
+shares = emptied.model.attentions()[1].weights                          # 最后一列是空的键 the last column is the empty key
+here = ~emptied.held_out.gold.any(axis=(1, 3)) & (np.arange(20) >= 2)
+on_s, on_empty = (float(shares[..., column].mean(axis=1)[here].mean()) for column in (0, -1))
+before = float(on_bos.mean(axis=1)[no_match].mean())
+print(f"while nothing matches 没有匹配时: on <s> {before:.2f} before 原来, {on_s:.2f} now 现在; on the empty key 空的键上 {on_empty:.2f}")
+course.predict("<s>", guess, "less 变少" if on_s < before else "more 变多")
+
+# %% tags=["experiment"]
+assert on_s < before - 0.1 and on_empty > 0.2
+
+# %% [markdown]
+# 有了别处可放，`<s>` 上的就少了（换几个种子，少得有多有少）。所以盯着第一个词元，不说明第一个词元重要。
+#
+# With somewhere else to go, less goes to `<s>` (how much less differs from seed to seed). So a head that stares at the first token does not mean that the first token matters.
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 掩码在 softmax 之前把分数变成 −∞，True 表示可以看；填充挡的是键；整行被挡时要定义好，不能出 NaN。
-# 2. 检查因果性不要看正确率，要用探针：改一个未来的词元，过去的输出一点都不能变。
-# 3. 注意力对顺序等变，位置要另外写入；因果掩码本身也带一点顺序信息；没东西可看时，头会把注意力停在第一个词元上。
+# 2. 检查因果性不要只看正确率，要用探针：改一个未来的词元，过去的输出一点都不能变。
+# 3. 注意力是置换等变的，位置要另外写入：RoPE 把 q、k 按位置旋转，分数只剩相对距离；ALiBi 按距离扣分；因果掩码本身也带一点顺序信息。没东西可看时，头会把注意力停在第一个词元上。
 #
 # 1. A mask turns scores into −∞ before the softmax, True means "may look"; padding hides keys; a row that is hidden altogether needs a
 #    defined answer, not NaN.
-# 2. Do not judge causality by accuracy, probe it: change a token of the future, and no output of the past may move.
-# 3. Attention follows permutations, so positions have to be written in, though a causal mask tells something about order; with nothing to
-#    look at, heads park on the first token.
+# 2. Do not judge causality by accuracy alone, probe it: change a token of the future, and no output of the past may move.
+# 3. Attention follows permutations, so positions have to be written in: RoPE turns q and k by their places, and only the distance is left in a score; ALiBi subtracts points for distance; a causal mask
+#    tells something about order, too. With nothing to look at, heads park on the first token.

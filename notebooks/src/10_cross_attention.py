@@ -6,7 +6,7 @@
 # **Goal**: see attention as a dictionary that can be differentiated, write its backward pass, and find out how much it matters that key and value come
 # together.
 #
-# *约 30 分钟 · about 30 minutes; runs in 20 s*
+# *约 35 分钟 · about 35 minutes; runs in 30 s*
 #
 # 这一课的数字：一本小字典，6 个格子，每格一个键（字母）和一个值（字母）。
 #
@@ -58,9 +58,10 @@ for name, query in (("红 red", [1, 0, 0]), ("红绿之间 between red and green
 #
 # Predict: with one head, how many steps of training until it looks things up correctly (99 %)?
 
-# %% tags=["varies", "experiment"]
+# %% tags=["guess"]
 guess = None
 
+# %% tags=["varies", "experiment"]
 run = na.training.train(task, steps=150, stop_at=0.99, measure_every=10, progress=False)
 course.predict("steps", guess, run.step)
 
@@ -87,7 +88,7 @@ assert mass.max() > 0.7
 # %% [markdown]
 # ### 练习 · Exercise
 #
-# 写出交叉注意力的**反向**。dQ 流向提问的一边，dK 和 dV 流向 memory。memory 一身二职（键和值），所以两条路的梯度**相加**。
+# 写出交叉注意力的**反向传播**。dQ 流向提问的一边，dK 和 dV 流向 memory。memory 一身二职（键和值），所以两条路的梯度**相加**。
 #
 # Write the **backward** pass of cross-attention. dQ flows to the side that asks, dK and dV to the memory. The memory plays two roles, so its two
 # gradients **add up**.
@@ -144,47 +145,73 @@ print(dquery.shape, dmemory.shape, "dmemory = dkey + dvalue:", np.allclose(dmemo
 # %% [markdown]
 # ## 意外：把字典摊平 · A surprise: lay the dictionary flat
 #
-# 同样的内容，不放在格子里，而是排成一串：键 值 键 值 … 最后问一个键。先猜：**一层**自注意力还学得会吗？两层呢？
+# 同样的内容，不放在格子里，而是排成一串：键 值 键 值 … 最后问一个键。先猜：**一层一个头**练 400 步，正确率多少？两层各一个头呢？
 #
-# The same facts, not in slots, but in one stream: key value key value …, and at the end one key is asked. Predict: can **one** layer of self-attention
-# learn it? Can two?
+# The same facts, not in slots, but in one stream: key value key value …, and at the end one key is asked. Predict the accuracy of **one layer with one head** after 400 steps, and of
+# two layers with one head each:
 
-# %% tags=["varies", "experiment"]
+# %% tags=["guess"]
 guess_one = None
 guess_two = None
 
+# %% tags=["varies", "experiment"]
 facts = na.training.task("facts")
 print("stream:", *facts.words(facts.batch(1, rng=0).inputs[0][0]))
 one = na.training.train(facts, layers=1, steps=400, progress=False)
 two = na.training.train(facts, layers=2, steps=400, stop_at=0.99, progress=False)
-print(course.predict("一层 one layer", guess_one, one.accuracy))
-print(course.predict("两层 two layers", guess_two, two.accuracy))
+course.predict(("一层 one layer", guess_one, one.accuracy), ("两层 two layers", guess_two, two.accuracy))
 
 # %% tags=["experiment"]
 assert one.accuracy < 0.7
 assert two.accuracy > 0.95
 
 # %% [markdown]
-# 摊平以后，键和值在**不同的位置**：找到了键，值却在隔壁。要先有一层把它们绑在一起（值的位置写上「我的键是谁」），第二层才能查。
-# 这就是第 09 课的归纳头。
+# 摊平以后，键和值在**不同的位置**：找到了键，值却在隔壁。两层的办法：先有一层把它们绑在一起（值的位置写上「我的键是谁」），第二层再查。
+# 这就是第 09 课的归纳头。那么一层就**做不到**吗？训练没找到，不等于做不到。先猜：一层四个头，手工设参数，能答对多少？
 #
-# In the stream, key and value lie in **different places**: you find the key, but the value is next door. One layer has to bind them first (write "my key
-# is …" into the value's place), and only then a second can look it up. It is the induction head of lesson 09.
+# In the stream, key and value lie in **different places**: you find the key, but the value is next door. With two layers, one binds them (writes "my key
+# is …" into the value's place) and the second looks it up: it is the induction head of lesson 09. So **can** one layer not do it? What training did not find may still exist. Predict:
+# one layer of four heads, with parameters set by hand, gets how much right?
+
+# %% tags=["guess"]
+guess = None
+
+# %%
+by_hand = na.training.by_hand.facts_by_hand()
+course.predict("一层四个头，手工 one layer, four heads, by hand", guess, na.training.accuracy(by_hand, facts.batch(3000, rng=1)))
+
+# %%
+batch = facts.batch(1, rng=0)
+assert na.training.accuracy(by_hand, facts.batch(3000, rng=1)) == 1
+by_hand(*batch.inputs)
+print("stream:", *facts.words(batch.inputs[0][0]), "→", facts.word(batch.targets[0, -1]))
+for head, row in enumerate(by_hand.attentions()[0].weights[0, :, -1]):
+    print(f"head {head} looks at place 看第 {row.argmax()} 个: {facts.words(batch.inputs[0][0])[row.argmax()]}")
+
+# %% [markdown]
+# 全对！每条事实一个头：头 h 平时待在第 h 个键上，键不交出任何内容，等于不说话；如果第 h 个键正好是要问的那个，它的分数就被压下去，权重落到旁边的值上。事实越多，要的头越多；两层各一个头就够了。
+# 所以准确的说法是：**一层做得到，代价是每条事实一个头，而且训练很难找到；两层一两百步就学会。**
+#
+# All of it! A head for each fact: head h stays on key h, and keys hand over nothing, so it says nothing; if key h is the one that is asked for, its score is pushed down, and the weight falls to the value beside it. More facts take more heads; two
+# layers do with one head each. So the exact sentence is: **one layer can, at the price of a head for each fact, and training hardly finds it; two layers learn it in a hundred steps or two.**
 
 # %% [markdown]
 # ## 一个头能记多少？ · How much does one head hold?
 #
-# 12 个格子，32 个不同的键。宽度 D 要多大，才能把它们分开？
+# 12 个格子，32 个不同的键。250 步里，宽度 D 要多大才学得会九成？
 #
-# 12 slots, 32 different keys. How wide must D be to tell them apart?
+# 12 slots, 32 different keys. How wide does D have to be to learn 90 % within 250 steps?
 
-# %% tags=["varies", "experiment"]
+# %% tags=["guess"]
 guess = None
 
+# %% tags=["varies", "experiment"]
 widths = (2, 4, 6, 8, 16)
 large = na.training.task("recall", slots=12, V=32)
 reached = [na.training.train(large, d_model=d, steps=250, stop_at=0.99, progress=False).accuracy for d in widths]
-print(course.predict("最小的 D smallest D with 90 %", guess, next(d for d, a in zip(widths, reached) if a > 0.9)))
+course.predict("最小的 D smallest D with 90 %", guess, next(d for d, a in zip(widths, reached) if a > 0.9))
+
+# %% tags=["varies", "experiment"]
 course.curves(widths, {"accuracy 正确率": reached}, xlabel="D", ylabel="accuracy", limits=(0, 1.05), title="12 个格子，32 个键 · 12 slots, 32 keys",
               alt="Accuracy over the width D: " + ", ".join(f"D = {d}: {a:.2f}" for d, a in zip(widths, reached)))
 
@@ -192,17 +219,40 @@ course.curves(widths, {"accuracy 正确率": reached}, xlabel="D", ylabel="accur
 assert reached[0] < 0.4 and reached[-1] > 0.95
 
 # %% [markdown]
-# 32 个键不需要 32 维：几维空间里就能放下许多方向，只要彼此分得开。
+# 这张图量的是「250 步里学得会」，不是「放得下」。**放得下**要几维？手工设参数：键放在两个数的一个圆上，值放在另外两个数的一个圆上，D = 4。再让 D = 4 练 6000 步，学习率沿余弦慢慢降到 0。先猜两个正确率：
 #
-# 32 keys do not need 32 dimensions: a few dimensions hold many directions, as long as they can be told apart.
+# The picture shows what is learned in 250 steps, not what there is **room** for. By hand: let the keys lie on a circle in two of the numbers, and the values on a circle in two others, so that D = 4. And train D = 4 for 6,000 steps, with a rate that falls
+# along a cosine. Predict both accuracies:
+
+# %% tags=["guess"]
+guess_by_hand = None
+guess_6000_steps = None
+
+# %% tags=["varies", "experiment"]
+narrow = na.training.by_hand.rows_of_four_by_hand()
+placed = na.training.accuracy(narrow, large.batch(2000, rng=1))
+falling = na.warmup_cosine(0.01, warmup=20, total=6000)
+patient = na.training.train(large, d_model=4, steps=6000, lr=falling, stop_at=0.99, measure_every=500, progress=False)
+print(f"D = 4: 250 steps {reached[1]:.2f}, {patient.step} steps {patient.accuracy:.2f}, by hand {placed:.2f}")
+course.predict(("手工 by hand", guess_by_hand, placed), ("6000 步 steps", guess_6000_steps, patient.accuracy))
+
+# %% tags=["experiment"]
+assert placed == 1
+assert patient.accuracy > 0.95
+
+# %% [markdown]
+# **4 维就放得下 32 个键和值**，只是要学会用它，得有耐心，还得让学习率降下来；宽一些，学得快得多。几维空间里能放许多方向，只要彼此分得开。
+#
+# **4 dimensions have room for 32 keys and values**; to learn to use it takes patience and a falling rate. Wider rows learn much faster. A few dimensions hold many directions, as long as they can be told apart.
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 交叉注意力：Q 来自解码器，K 和 V 来自编码器；权重是 L × S，两边长度可以不同。
 # 2. 它是一本软字典：打分、归一化、加权取值，处处可导；反向时 dK、dV 都流向 memory，所以要相加。
-# 3. 键和值在同一个格子里，一层就够；排成一串，就要两层，因为得先把键绑到值的位置上。
+# 3. 键和值在同一个格子里，一层就够；排成一串时，两层各一个头一两百步就学会；一层给每条事实一个头也做得到（可以手工设参数证明），只是很难训练出来。
 #
 # 1. In cross-attention Q comes from the decoder, K and V from the encoder; the weights are L × S, and both lengths are free.
 # 2. It is a soft dictionary: score, normalise, mix, all differentiable. On the way back dK and dV both flow to the memory, so they add up.
-# 3. With key and value in one slot a single layer is enough; in one stream it takes two, since keys have to be bound to their values' places first.
+# 3. With key and value in one slot a single layer is enough. In one stream, two layers of one head learn it in a hundred steps or two; one layer with a head for each fact can do it as well
+#    (parameters set by hand prove it), though training hardly finds them.

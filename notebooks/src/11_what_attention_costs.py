@@ -5,7 +5,7 @@
 #
 # **Goal**: know where attention spends time and memory, and write the step that saves the memory yourself: merging softmaxes block by block.
 #
-# *约 35 分钟 · about 35 minutes; runs in 25 s*
+# *约 40 分钟 · about 40 minutes; runs in 25 s*
 #
 # 一个头，d = 64；最后用 **我 爱 AI** 的分数验证。
 #
@@ -39,9 +39,10 @@ def peak_mebibytes(call, *inputs):
 # Scores and weights are L × S tables: twice the length, four times the table. Predict: how many MiB does a forward pass take at most for L = 2048? (A
 # number takes 8 bytes.)
 
-# %% tags=["varies"]
+# %% tags=["guess"]
 guess = None
 
+# %% tags=["varies"]
 lengths = (256, 512, 1024, 2048)
 memory = {"direct 直接算": [], "blocked 分块": []}
 for L in lengths:
@@ -132,21 +133,52 @@ course.check("merge-softmax", merge)
 # </details>
 
 # %% [markdown]
-# ## 意外：生成文字时，同样的事做了多少遍？ · A surprise: how often is the same work done over?
+# ## FlashAttention 真正的理由：搬运 · The real reason for FlashAttention: moving data
 #
-# 一个字一个字地生成，每一步都把前面的键和值重新算一遍，太傻了：因果掩码下，旧的键和值**永远不变**。存起来，就是 **KV 缓存**。
-# 先猜：生成 256 个词元，乘法少多少倍？
+# 省内存只是一半。GPU 有一小块很快的存储 (SRAM，每个核心一百多 KB) 和一大块慢的 (HBM，几十 GB)，慢十倍左右。普通写法把 L × L 的分数写到 HBM、读回来做 softmax、再写、再读；乘法单元大部分时间在**等数据**。
+# FlashAttention 把 Q、K、V 切成放得进 SRAM 的块，用上面的合并步骤在里面算完，只写出结果。乘法一次没少（反向传播还要**重算**一遍权重，更多），可是搬得少，所以快。数一数 L = 4096、d = 64、SRAM 放得下 32 768 个数时搬多少个数
+# （原论文定理 2：普通写法 $\Theta(Ld + L^2)$，分块 $\Theta(L^2 d^2 / M)$）。先猜：少几倍？
 #
-# Text is generated token by token. To compute all old keys and values anew at every step is silly: under a causal mask they **never change**. Keep them,
-# and you have a **KV cache**. Predict: how many times fewer multiplications do 256 tokens take?
+# Saving memory is half of it. A GPU has a small fast memory (SRAM, some hundred KB a core) and a large slow one (HBM, tens of GB), about ten times slower. Written plainly, the L × L scores are written to HBM, read for the softmax, written, and read again; most of the time the
+# multipliers **wait for data**. FlashAttention cuts Q, K and V into blocks that fit into SRAM, finishes them there by the merge above, and writes the result only. It saves no multiplication (backward even **computes the weights again**), but it moves less, and so it is faster. Count the numbers
+# moved for L = 4096, d = 64 and an SRAM of 32,768 numbers (theorem 2 of the paper: plainly $\Theta(Ld + L^2)$, in blocks $\Theta(L^2 d^2 / M)$). Predict: how many times fewer?
 
-# %%
+# %% tags=["guess"]
 guess = None
 
+# %%
+L, d, M = 4096, 64, 32_768
+plain = 4 * L * d + 4 * L**2                    # Q K V heads; scores 写读 write, read, weights 写读 write, read
+block = M // (4 * d)                            # 一块有几行：Q、K、V、o 各一块 rows of a block: Q, K, V and o must fit
+passes = L // block                             # 每块 K、V 都要读一遍 Q、写一遍 o for every block of K and V, Q is read and o read and written
+blocked_moves = 2 * L * d + passes * 3 * L * d
+print(f"blocks of {block} rows; plain {plain / 1e6:.0f} million numbers, blocked {blocked_moves / 1e6:.0f} million")
+assert plain > 2 * blocked_moves
+course.predict("倍 times", guess, round(plain / blocked_moves, 1))
+
+# %% [markdown]
+# 所以准确的说法是：**FlashAttention 是「为搬运而优化」(IO-aware)**：同样的结果，更少的读写；内存从平方变成线性是同一件事的另一面。在 NumPy 里看不到 SRAM，看得到的是内存峰值。
+#
+# So the exact sentence is: **FlashAttention is IO-aware**: the same result with fewer reads and writes; that memory becomes linear is the other side of the same coin. In NumPy one sees the peak of the memory, not the SRAM.
+
+# %% [markdown]
+# ## 意外：生成文字时，同样的事做了多少遍？ · A surprise: how often is the same work done over?
+#
+# 一个字一个字地生成，每一步都把前面的键和值重新算一遍，太傻了：因果掩码下，旧的键和值**不会变**（后来的词元影响不到前面的行）。存起来，就是 **KV 缓存**。
+# 先猜：生成 256 个词元，乘法少多少倍？
+#
+# Text is generated token by token. To compute all old keys and values anew at every step is silly: under a causal mask they **do not change** (later tokens do not reach earlier rows). Keep them,
+# and you have a **KV cache**. Predict: how many times fewer multiplications do 256 tokens take?
+
+# %% tags=["guess"]
+guess = None
+
+# %%
 steps, D = 256, 64
 work = sum(4 * t * D**2 + 2 * t**2 * D for t in range(1, steps + 1))        # 每一步全部重算 all anew at every step
 work_kept = sum(4 * D**2 + 2 * t * D for t in range(1, steps + 1))          # 只算新词元 the new token only
 course.predict("倍 times", guess, round(work / work_kept))
+
 
 # %% [markdown]
 # 量一量时间（机器忙的时候会抖动，所以只看大概）：
@@ -172,14 +204,16 @@ print(f"快 {without / with_cache:.0f} 倍 · times faster")
 assert same
 
 # %% [markdown]
-# 乘法少得多，时间却没有少那么多：这么小的矩阵，时间主要花在一次次调用上，不在乘法上。序列越长，差距越接近乘法的比例。
+# 乘法少得多，时间却没有少那么多：这么小的矩阵，时间主要花在一次次调用上，不在乘法上。序列越长，差距越大，但要到几百个词元才看得出，离乘法的比例还差很远。
 #
 # Far fewer multiplications, but not as much less time: with matrices this small it is the calls that take time, not the arithmetic. The longer the
-# sequence, the closer it comes to the count.
+# sequence, the larger the gain, though it takes some hundred tokens to show, and is still far from the count.
 #
-# 代价是内存：每一层都要存 2 · L · D 个数。第 07 课的分组查询省的正是它：
+# 代价是内存：每一层都要存 2 · L · (键值头数 · d_k) 个数。第 07 课的分组查询注意力省的正是它：
 #
-# The price is memory: 2 · L · D numbers for every layer. It is what the grouped heads of lesson 07 save:
+# $$\text{bytes} = 2 \cdot \text{layers} \cdot L \cdot H_{kv} \cdot d_k \cdot \text{bytes per number}$$
+#
+# The price is memory: 2 · L · (key/value heads · d_k) numbers for every layer. It is what the grouped heads of lesson 07 save:
 
 # %%
 for kv_heads in (8, 2, 1):
@@ -189,12 +223,12 @@ for kv_heads in (8, 2, 1):
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 时间是 L² · D，内存是 L²；FlashAttention 没有减少计算量，而是分块算 softmax，不把 L × L 的表写出来，内存变成线性。
+# 1. 时间是 L² · D，内存是 L²；FlashAttention 没有减少乘法，减少的是慢存储 (HBM) 的读写：分块放进 SRAM 里算完，不把 L × L 的表写出来，反向传播时重算；内存也就变成线性。
 # 2. 关键是在线 softmax：每行只留最大值 m、归一化和 l、加权和 o，合并时旧的乘 exp(m旧 − m新)。结果是精确的，不是近似。
 # 3. KV 缓存用内存换时间：因果掩码下旧的 K、V 不变；GQA/MQA 减少的就是缓存里的头数。
 #
-# 1. Time is L² · D, memory L². FlashAttention does not save operations: it takes the softmax in blocks and never writes the L × L table out, so that
-#    memory becomes linear.
+# 1. Time is L² · D, memory L². FlashAttention saves no multiplications, it saves reads and writes of slow memory (HBM): blocks are finished inside SRAM, the L × L table is not written out, and backward computes it
+#    again; so memory becomes linear, too.
 # 2. The key is the online softmax: keep the maximum m, the sum l and the mixture o of each row, and rescale what is old by exp(old m − new m). It is exact,
 #    no approximation.
-# 3. A KV cache trades memory for time: under a causal mask old keys and values never change. Grouped and multi-query attention reduce its heads.
+# 3. A KV cache trades memory for time: under a causal mask old keys and values do not change. Grouped and multi-query attention reduce its heads.

@@ -12,6 +12,8 @@
 # The numbers of this lesson: a row of 10 weights, and a trained model with two layers of 4 heads.
 
 # %%
+from itertools import combinations
+
 import numpy as np
 import numpy_attention as na
 from numpy_attention import course
@@ -54,22 +56,22 @@ print(f"smallest 最小 {weights.min():.2f}, largest 最大 {weights.max():.2f},
 #
 # 先猜：S = 10、d_v = 4，最多能把多少注意力搬到别处，而输出不变？(0 到 1)
 #
-# Predict: with S = 10 and d_v = 4, how much of the attention can go elsewhere without changing the output? (0 to 1)
+# Predict: with S = 10 and d_v = 4, how much of the attention can go elsewhere at most, without changing the output? (0 to 1)
 
-# %%
+# %% tags=["guess"]
 guess = None
 
-
-def farthest(w, V, tries=3000):
-    """Other weights with the same output, as far away as a random search finds them."""
-    constraints = np.column_stack([V, np.ones(len(V))])
-    null = np.linalg.svd(constraints.T)[2][np.linalg.matrix_rank(constraints):]
+# %%
+def farthest(w, V):
+    """The farthest of all weights with the same output. They fill a polytope, and the farthest lie in its corners: at most d_v + 1 of them are not 0."""
+    constraints = np.column_stack([V, np.ones(len(V))]).T                       # (d_v + 1, S)
     best = w
-    for n in np.random.default_rng(1).standard_normal((tries, len(null))) @ null:
-        down = n < -1e-12
-        other = w + n * (w[down] / -n[down]).min()
-        if np.abs(other - w).sum() > np.abs(best - w).sum():
-            best = other
+    for corner in combinations(range(len(w)), len(constraints)):
+        shares = np.linalg.solve(constraints[:, corner], constraints @ w)
+        if shares.min() >= 0:
+            other = np.zeros(len(w))
+            other[list(corner)] = shares
+            best = max(best, other, key=lambda each: np.abs(each - w).sum())
     return best
 
 
@@ -96,10 +98,10 @@ for d_v in (2, 4, 8, 9):
 # %% [markdown]
 # ### 练习 · Exercise
 #
-# 写出来：给你一行权重 (S,) 和 V (S, d_v)，返回**另一行**权重，非负、和为 1、输出完全相同，至少有 5% 的注意力换了地方。如果 d_v + 1 ≥ S，没有别的解，原样返回。
+# 写出来：给你一行权重 (S,) 和 V (S, d_v)，返回**另一行**权重，非负、和为 1、输出完全相同，至少有 5% 的注意力换了地方。如果 d_v + 1 ≥ S（这里的 V 都是满秩的），没有别的解，原样返回。
 #
 # Write it: given a row of weights (S,) and V (S, d_v), return **another** row, not negative, with sum 1 and exactly the same output, in which at least 5 % of the attention
-# went elsewhere. If d_v + 1 ≥ S there is no other; return the row as it is.
+# went elsewhere. If d_v + 1 ≥ S there is no other, since V has full rank here; return the row as it is.
 #
 # 提示 · Hint: `np.linalg.svd(np.column_stack([V, np.ones(S)]).T)[2][rank:]` 的每一行就是一个方向 n；the rows are the directions n.
 
@@ -134,16 +136,17 @@ course.check("same-output", same_output)
 # </details>
 
 # %% [markdown]
-# ## 意外：最漂亮的头，最没用？ · A surprise: the prettiest head, the least useful?
+# ## 意外：最尖的头，最要紧吗？ · A surprise: is the sharpest head the one that matters?
 #
-# 想知道一个头有没有用，不要看它的图，**把它关掉**，看正确率掉多少。先猜：两层、每层 4 个头的归纳模型，8 个头里有几个关掉以后正确率下降不到 10 个百分点？
+# 想知道一个头有没有用，光看它的图不够，**把它关掉**，看正确率掉多少。先猜：两层、每层 4 个头的归纳模型，8 个头里有几个关掉以后正确率下降不到 10 个百分点？
 #
-# To know whether a head matters, do not look at its map: **switch it off** and see how far accuracy falls. Predict: of the 8 heads of an induction model, how many can be
+# To know whether a head matters, looking at its map is not enough: **switch it off** and see how far accuracy falls. Predict: of the 8 heads of an induction model, how many can be
 # switched off one at a time at a cost below 10 points?
 
-# %% tags=["varies", "experiment"]
+# %% tags=["guess"]
 guess = None
 
+# %% tags=["varies", "experiment"]
 run = na.training.train("induction", heads=4, d_model=64, steps=300, stop_at=0.995, progress=False)
 costs = na.training.head_costs(run.model, run.held_out)                     # (layers, H)
 run.model(*run.held_out.inputs)
@@ -153,21 +156,24 @@ print(f"accuracy {run.accuracy:.2f}")
 course.predict("可以关掉的 can be switched off", guess, removable)
 
 # %% tags=["varies", "experiment"]
-course.table(np.concatenate([entropy / np.log(20), costs]), [f"{what} layer {layer}" for what in ("entropy 熵", "cost 代价") for layer in (0, 1)],
+widest = np.log(np.arange(1, 21)).mean()             # 因果掩码下，最平均也只有这么多 the most there is under a causal mask
+course.table(np.concatenate([entropy / widest, costs]), [f"{what} layer {layer}" for what in ("entropy 熵", "cost 代价") for layer in (0, 1)],
              [f"head {h}" for h in range(4)], title="熵（0 = 很尖，1 = 平均）和关掉的代价 · Entropy (0 sharp, 1 uniform), and the cost of switching off",
-             alt="Entropy and ablation cost of eight heads: the sharp heads of layer 1 cost next to nothing, the costliest is among the less sharp ones of layer 0.")
+             alt="Entropy and ablation cost of eight heads: the sharp heads of layer 1 cost next to nothing; the costliest is the sharpest of layer 0.")
 
 # %% tags=["varies", "experiment"]
 sharpest = np.unravel_index(entropy.argmin(), entropy.shape)
 costliest = np.unravel_index(costs.argmax(), costs.shape)
 print(f"最尖的头 sharpest head: layer {sharpest[0]}, head {sharpest[1]}, costs {costs[sharpest]:.2f}")
 print(f"最要紧的头 costliest head: layer {costliest[0]}, head {costliest[1]}, costs {costs[costliest]:.2f}, entropy {entropy[costliest]:.2f} nats")
+print(f"第 0 层里最尖的 sharpest of layer 0: head {entropy[0].argmin()}, entropy {entropy[0].min():.2f} nats; even 平均 {widest:.2f}")
 
 # %% tags=["experiment"]
 assert removable >= 5
 assert costs[sharpest] < 0.1
 assert costliest[0] == 0
 assert entropy[costliest] > entropy[1].max()
+assert entropy[costliest] - entropy[0].min() < 0.15
 
 # %% tags=["varies", "experiment"]
 run.model(*run.exercise.inputs)
@@ -175,11 +181,11 @@ words = run.task.words(run.exercise.inputs[0][0])
 na.plot_heads([a.weights for a in run.model.attentions()], words, mask=na.causal_mask(len(words)), lang="both")
 
 # %% [markdown]
-# 层 1 的四个头都很尖，图也漂亮，却没有一个是单独离不开的：它们做着同样的事，互为备份。最要紧的头在层 0，它的熵比层 1 的任何一个头都大，有大半张图是模糊的。
-# **尖 ≠ 重要。** 还有，单个关掉代价小，也不等于可以一起关掉：
+# 第 1 层的四个头都很尖，图也漂亮，却没有一个是单独离不开的：它们做着同样的事，互为备份。最要紧的头在第 0 层，它的熵比第 1 层的每一个头都大。所以**跨层比较，尖不说明重要**。
+# 可是在第 0 层**之内**，它正是最尖的那一个：要比就在同一层里比。还有，单个关掉代价小，也不等于可以一起关掉：
 #
-# The four heads of layer 1 are sharp and pretty, and none of them is indispensable: they do the same job and stand in for one another. The head that matters most is in layer 0. Its
-# entropy is higher than that of any head of layer 1, and much of its map is a blur. **Sharp does not mean important.** And cheap one at a time does not mean cheap all together:
+# The four heads of layer 1 are sharp and pretty, and none of them is indispensable alone: they do the same job and stand in for one another. The head that matters most is in layer 0, and its entropy is higher than that of each head of layer 1. So **between layers, sharp does
+# not mean important**. But **within** layer 0 it is just the sharpest: compare heads of one layer. And cheap one at a time does not mean cheap all together:
 
 # %% tags=["varies", "experiment"]
 from contextlib import ExitStack
@@ -188,7 +194,7 @@ with ExitStack() as stack:
     for head in range(4):
         stack.enter_context(na.training.head_off(run.model, 1, head))
     together = na.training.accuracy(run.model, run.held_out)
-print(f"层 1 的四个头一起关掉 all four heads of layer 1 off: accuracy {together:.2f}")
+print(f"第 1 层的四个头一起关掉 all four heads of layer 1 off: accuracy {together:.2f}")
 
 # %% tags=["experiment"]
 assert together < run.accuracy - 0.3
@@ -197,9 +203,9 @@ assert together < run.accuracy - 0.3
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 看热图先看色标：范围要固定在 0 到 1，原点在上，所有头用同一把尺。
-# 2. 权重不是解释：d_v 小于序列长度时，不同的权重可以给出完全相同的输出；要结合值，或者做消融。
-# 3. 一个头重不重要，要把它关掉来量：尖锐的头可能是冗余的，模糊的头可能离不开。
+# 2. 权重不是解释：S > d_v + 1 时，一定有别的权重给出完全相同的输出（softmax 的权重都大于 0）；要结合值，或者做消融。
+# 3. 一个头重不重要，要把它关掉来量：尖锐的头可以是冗余的，第 1 层的头互为备份；而第 0 层里最要紧的，恰恰几乎总是那一层最尖的头。
 #
 # 1. Look at the colour bar first: fixed from 0 to 1, origin on top, one scale for all heads.
-# 2. Weights are no explanation: with d_v below the length of the sequence, other weights give exactly the same output. Look at the values too, or ablate.
-# 3. Whether a head matters is measured by switching it off: a sharp head may be redundant, a blurred one indispensable.
+# 2. Weights are no explanation: where S > d_v + 1 there are always other weights with exactly the same output (those of a softmax are all above 0). Look at the values too, or ablate.
+# 3. Whether a head matters is measured by switching it off: a sharp head may be redundant, those of layer 1 stand in for each other; within layer 0 the one that mattered was nearly always the sharpest.

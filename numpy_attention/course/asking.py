@@ -1,4 +1,4 @@
-"""What a notebook calls: check an answer, compare a guess with a measurement."""
+"""What a notebook calls to check an answer, and the list of all exercises."""
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -33,11 +33,11 @@ def check(name, answer):
     Raises: ValueError if there is no such exercise.
 
     >>> print(check("one-row-by-hand", [0.12, 0.12, 0.76]))
-    ✗ one-row-by-hand: 还没对 not yet (1/2)
+    ✗ one-row-by-hand: 还没对 not yet (0/2)
       ✗ 参考数值 golden numbers
           weights [0] (键 key 0) 不对：你的是 0.12，应该更小。共 3 / 3 格不同。
           weights is wrong at [0] (键 key 0): yours is 0.12, it should be smaller. 3 of 3 cells differ.
-      ✓ 不变量 invariant
+      · 后面 1 项还没有测 1 more not tried yet
       提示：这是原文印的数，softmax 算错了：e²/(e² + e² + e⁴)。
       Hint: That is what the source text prints, and its softmax is wrong: e²/(e² + e² + e⁴).
     """
@@ -48,29 +48,3 @@ def check(name, answer):
     for listen in listeners:
         listen(exercise, verdict)
     return verdict
-
-
-class Prediction:
-    """A guess beside what was measured."""
-
-    def __init__(self, question, guess, measured):
-        self.question, self.guess, self.measured = question, guess, measured
-
-    def __repr__(self):
-        guess = "— (还没猜 no guess yet)" if self.guess is None else _shown(self.guess)
-        return f"{self.question}\n  你猜 your guess: {guess}\n  实测 measured:   {_shown(self.measured)}"
-
-
-def predict(question, guess, measured):
-    """Show a guess beside the measurement.
-
-    >>> predict("Σ?", 3, 1.0)
-    Σ?
-      你猜 your guess: 3
-      实测 measured:   1
-    """
-    return Prediction(question, guess, measured)
-
-
-def _shown(x):
-    return f"{x:.4g}" if isinstance(x, float) else str(x)

@@ -26,12 +26,15 @@ class _TimeIsUp(BaseException):
 
 
 class Learner:
-    """A learner's function: call it as often as needed; `.printed` holds what it wrote to the screen."""
+    """A learner's function: call it as often as needed.
+
+    `.printed` holds what it wrote to the screen, `.calls` the inputs of every call with its answer or kind of error.
+    """
 
     def __init__(self, function, arguments="", seconds=SECONDS):
         self.function, self.arguments, self.seconds = function, arguments, seconds
         self.name = getattr(function, "__name__", "your function")
-        self.printed, self.late = "", None
+        self.printed, self.late, self.calls = "", None, []
 
     def __call__(self, *inputs):
         """The function's answer for copies of `inputs`.
@@ -49,6 +52,7 @@ class Learner:
                                 f"{self.name} was still running after {self.seconds:g} s and was stopped.",
                                 Words("有没有一个循环永远不结束？", "Is there a loop that never ends?"))
             raise self.late
+        self.calls.append((inputs, type(outcome["error"]) if "error" in outcome else outcome["value"]))
         if "error" in outcome:
             raise self._raised(outcome["error"], inputs)
         for position, (before, after) in enumerate(zip(inputs, given, strict=True)):

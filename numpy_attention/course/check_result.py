@@ -1,5 +1,6 @@
 """What a check says: one line a stage, then a hint."""
 from ..words.languages import Words
+from . import speech
 
 LONGEST_PRINT = 60
 
@@ -38,21 +39,22 @@ class CheckResult:
 
     def __str__(self):
         state = Words("对了！", "right!") if self.ok else Words("还没对", "not yet")
-        lines = [f"{'✓' if self.ok else '✗'} {self.name}: {state} ({self.passed}/{self.stages})"]
+        lines = [f"{'✓' if self.ok else '✗'} {self.name}: {speech.say(state)} ({self.passed}/{self.stages})"]
         first = next((remark for _, remark in self.results if remark), None)
         for title, remark in self.results:
-            lines.append(f"  {'✗' if remark else '✓'} {title}")
+            lines.append(f"  {'✗' if remark else '✓'} {speech.say(title)}")
             if remark and remark is first:        # the others often follow from it
-                lines += [f"      {text}" for text in remark.what]
+                lines += [f"      {text}" for text in speech.lines(remark.what)]
         skipped = self.stages - len(self.results)
         if skipped:
-            lines.append(f"  · 后面 {skipped} 项还没有测 {skipped} more not tried yet")
+            lines.append(f"  · {speech.say(Words(f'后面 {skipped} 项还没有测', f'{skipped} more not tried yet'))}")
         if self.hint:
-            lines += [f"  提示：{self.hint.zh}", f"  Hint: {self.hint.en}"]
+            lines += [f"  {text}" for text in speech.lines(Words(f"提示：{self.hint.zh}", f"Hint: {self.hint.en}"))]
         if self.printed.strip():
             line, *more = self.printed.strip().splitlines()
             line = line[:LONGEST_PRINT] + ("…" if more or len(line) > LONGEST_PRINT else "")
-            lines.append(f"  你的函数打印了 your function printed: {line} (不影响结果 this does no harm)")
+            said, harm = Words("你的函数打印了", "your function printed"), Words("不影响结果", "this does no harm")
+            lines.append(f"  {speech.say(said)}: {line} ({speech.say(harm)})")
         return "\n".join(lines)
 
     __repr__ = __str__

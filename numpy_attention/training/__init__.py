@@ -31,10 +31,12 @@ __all__ = ["SGD", "Adam", "AdamW", "clip_grad_norm", "warmup_cosine", "warmup_in
 
 
 def __getattr__(name):
+    if name in ("alter", "by_hand"):
+        return import_module(f".{name}", __name__)
     if name in _LATER:
         return getattr(import_module(f".{_LATER[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, "alter", "by_hand"})

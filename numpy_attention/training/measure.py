@@ -150,7 +150,8 @@ def head_scores(model, batch):
 
 def scores_after_forward(model, batch):
     """head_scores of a model that has just read the batch."""
-    layers = [attention.weights for attention in model.attentions()]
+    S = batch.inputs[-1].shape[1]           # keys of the exercise; extra keys stand behind them
+    layers = [attention.weights[..., :S] for attention in model.attentions()]
     scores = {"entropy": [entropy(weights) for weights in layers]}
     if batch.gold is not None:
         scores["gold mass"] = [gold_mass(weights, batch.gold).max(axis=1) for weights in layers]

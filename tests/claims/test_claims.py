@@ -23,6 +23,9 @@ def test_every_claim_is_a_sentence_with_margins():
     for name, claim in CLAIMS.items():
         assert claim.name == name
         assert claim.says.endswith(".")
+        assert any("\u4e00" <= c <= "\u9fff" for c in claim.says_zh)
+        assert claim.given
+        assert bool(claim.often) == bool(claim.refuted)
         assert any(margin is not None for margin in claim.margins.values())
     assert len(QUICK) >= 5
 
@@ -30,7 +33,7 @@ def test_every_claim_is_a_sentence_with_margins():
 def verdict_on(*values):
     margins = {"high": at_least(0.95), "low": at_most(0.8), "told": None}
     named = {"high": values, "low": [0.1] * len(values), "told": [np.nan] * len(values)}
-    return Verdict(Claim("example", "An example.", margins, None, True), named, 1.0)
+    return Verdict(Claim("example", "An example.", "例子。", "nothing", margins, None), named, 1.0)
 
 
 def test_a_claim_holds_only_if_every_seed_keeps_every_margin():

@@ -99,7 +99,7 @@ def leaving(Q, K, V):
 
 STRANGE = [
     (lambda Q, K, V: None, "None: nothing was returned"),
-    (lambda Q, K, V: [a.tolist() for a in right(Q, K, V)], "weights is a list"),
+    (lambda Q, K, V: [["a", "b"], right(Q, K, V)[1]], "weights is a list, not an array of numbers"),
     (lambda Q, K, V: tuple(a.round().astype(int) for a in right(Q, K, V)), "whole numbers"),
     (lambda Q, K, V: tuple(a * np.nan for a in right(Q, K, V)), "There is a nan"),
     (lambda Q, K, V: tuple(a.T for a in right(Q, K, V)), "Rows and columns are swapped"),

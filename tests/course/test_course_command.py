@@ -130,7 +130,7 @@ def test_grading_tells_what_is_right_wrong_and_not_tried(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "· 01  one-row-by-hand" in out
     assert "ZeroDivisionError" in out
-    assert "✗ 01  attention-forward  1/4    weights is wrong at [0, 0]" in out
+    assert "✗ 01  attention-forward  0/4    weights is wrong at [0, 0]" in out
     suite = ET.parse(tmp_path / "junit.xml").getroot()[0]
     assert {key: suite.get(key) for key in ("tests", "failures", "skipped")} == {
         "tests": "2", "failures": "1", "skipped": "1"}

@@ -57,6 +57,9 @@ SOFTMAX_MISTAKES = (
     Mistake(lambda p, d: DSCORES, "这些数是背下来的。", "These numbers are known by heart."),
 )
 
+AXIS_1 = Mistake(lambda p, d: p * (d - (p * d).sum(axis=1, keepdims=True)), "求和的方向写成了 axis=1：前面有别的轴时要用 axis=-1。",
+                 "The sum is over axis=1: with axes in front it has to be axis=-1.")
+
 
 def _variant(dscores=one_line, back=None, dV=None, dK=None):
     def answer(Q, K, V, dheads):
@@ -68,17 +71,27 @@ def _variant(dscores=one_line, back=None, dV=None, dK=None):
     return answer
 
 
+def _unscaled(Q, K, V, dheads):
+    weights, scale = softmax(Q @ K.T), 1 / np.sqrt(Q.shape[-1])
+    dscores = one_line(weights, dheads @ V.T)
+    return dscores @ K * scale, dscores.T @ Q * scale, weights.T @ dheads
+
+
 BACKWARD_MISTAKES = (
     Mistake(_variant(back=lambda Q: 1), "反向也要除以 √d_k：前向每一步，反向都要还回来。",
-            "The way back needs the division by √d_k too: whatever forward did, backward does again."),
+            "The backward pass needs the division by √d_k too: whatever forward did, backward does again."),
     Mistake(_variant(back=lambda Q: 1 / Q.shape[-1]), "除了两次 √d_k：只除一次。", "Divided by √d_k twice; once is right."),
     Mistake(_variant(dscores=lambda p, d: p * d), "softmax 的反向少了那一行的总和。", "The softmax's backward lacks the row's own term."),
     Mistake(_variant(dscores=lambda p, d: p * (1 - p) * d), "softmax 的反向只用了对角线。", "The softmax's backward used the diagonal only."),
     Mistake(_variant(dV=lambda w, d: w @ d), "dV 要用 weights 的转置：值 j 听到的是每个看了它的查询。",
             "dV needs the transpose of weights: value j hears from every query that looked at it."),
     Mistake(_variant(dK=lambda s, Q: s @ Q), "dK 要用 dscores 的转置。", "dK needs the transpose of dscores."),
-    Mistake(lambda *inputs: (backward(*inputs)[1], backward(*inputs)[0], backward(*inputs)[2]), "dQ 和 dK 的顺序反了。",
-            "dQ and dK are in each other's place."),
+    Mistake(lambda *inputs: (backward(*inputs)[0], backward(*inputs)[1] * np.sqrt(inputs[0].shape[-1]), backward(*inputs)[2]),
+            "只有 dQ 除以了 √d_k，dK 也要。", "Only dQ was divided by √d_k; dK wants it, too."),
+    Mistake(lambda *inputs: (backward(*inputs)[0] * np.sqrt(inputs[0].shape[-1]), *backward(*inputs)[1:]),
+            "只有 dK 除以了 √d_k，dQ 也要。", "Only dK was divided by √d_k; dQ wants it, too."),
+    Mistake(_unscaled, "前向的分数忘了除以 √d_k，权重就不对了。", "The scores of the forward half were not divided by √d_k, so the weights are wrong."),
+    Mistake(_variant(dscores=lambda p, d: d), "梯度没有穿过 softmax。", "The gradient did not go through the softmax."),
 )
 
 
@@ -116,7 +129,7 @@ def _engine(Q, K, V, dheads):
 
 
 def _sizes(rng):
-    L, S, d_k, d_v = 4, 5, 6, 7
+    L, S, d_k, d_v = 5, 7, 6, 3
     return tuple(rng.standard_normal(shape) for shape in ((L, d_k), (S, d_k), (S, d_v), (L, d_v)))
 
 
@@ -128,27 +141,27 @@ def _gradient(learner):
 def _same_values(learner):
     """If all values are the same, where one looks makes no difference: dQ and dK are 0."""
     Q, K, V, dheads = _sizes(np.random.default_rng(8))
-    same = np.repeat(V[:1], 5, axis=0)
+    same = np.repeat(V[:1], len(V), axis=0)
     found = learner(Q, K, same, dheads)
     expected = _engine(Q, K, same, dheads)
     return outcome(found, (np.zeros_like(Q), np.zeros_like(K), expected[2]), ALL_OUT, atol=1e-9)
 
 
 def _softmax_stages(*more):
-    return (golden((EXACT, DWEIGHTS), DSCORES, DSCORES_OUT, SOFTMAX_MISTAKES, **LOOSE),
-            random_case(_rows, _engine_softmax, DSCORES_OUT, SOFTMAX_MISTAKES), *more,
+    return (golden((EXACT, DWEIGHTS), DSCORES, DSCORES_OUT, **LOOSE),
+            random_case(_rows, _engine_softmax, DSCORES_OUT), *more,
             CheckStage(GRADIENT, _softmax_gradient), CheckStage(INVARIANT, _softmax_sums))
 
 
-BLOCK = random_case(_block, _engine_softmax, (("dscores", "N H L S"),), SOFTMAX_MISTAKES,
+BLOCK = random_case(_block, _engine_softmax, (("dscores", "N H L S"),),
                     title=Words("多个头", "many heads (N, H, L, S)"))
 EXERCISES = (
     Exercise("softmax-backward-jacobian", "02", Words("用完整的雅可比矩阵写 softmax 的反向。", "Softmax backward with the full Jacobian."),
              _softmax_stages(), jacobian, SOFTMAX_MISTAKES, arguments="weights, dweights"),
     Exercise("softmax-backward", "02", Words("用一行写 softmax 的反向，任何形状都行。", "Softmax backward in one line, for any leading axes."),
-             _softmax_stages(BLOCK), one_line, SOFTMAX_MISTAKES, arguments="weights, dweights"),
+             _softmax_stages(BLOCK), one_line, (*SOFTMAX_MISTAKES, AXIS_1), arguments="weights, dweights"),
     Exercise("attention-backward", "02", Words("写出整个注意力的反向。", "The backward pass of the whole of attention."),
-             (golden((*BY_HAND, DHEADS), (DQ, DK, DV), ALL_OUT, BACKWARD_MISTAKES, **LOOSE),
-              random_case(_sizes, _engine, ALL_OUT, BACKWARD_MISTAKES), CheckStage(GRADIENT, _gradient),
+             (golden((*BY_HAND, DHEADS), (DQ, DK, DV), ALL_OUT, **LOOSE),
+              random_case(_sizes, _engine, ALL_OUT), CheckStage(GRADIENT, _gradient),
               CheckStage(INVARIANT, _same_values)), backward, BACKWARD_MISTAKES, arguments="Q, K, V, dheads"),
 )

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
-from ..comparing import compare
+from ..comparing import BLANK, compare
 from ..exercise import GOLDEN, GRADIENT, INVARIANT, RANDOM, CheckStage, Exercise, Mistake
 from ..remark import Remark
 from .n01 import BY_HAND
@@ -53,17 +53,20 @@ def _first_axis_only(f, x):
 
 NEARLY = Words("已经很近了，但还不够：用的是中心差分吗？步长是不是 1e-5 左右？", "Close, but not close enough: is the difference central, and the step about 1e-5?")
 TWICE = Words("正好是两倍：中心差分要除以 2h。", "Exactly twice: a central difference is divided by 2h.")
-SIGN = Words("正负号反了：是 f(x + h) 减 f(x − h)。", "The sign is the wrong way round: f(x + h) minus f(x − h).")
+SIGN = Words("正负号反了。", "The sign is the wrong way round.")
 WHOLE_ROW = Words("一次移动了一整行：每次只能动一个数，用 np.ndindex(x.shape) 走遍所有格子。",
                   "A whole row was moved at once: move one number at a time; np.ndindex(x.shape) visits every cell.")
-NOT_EXACT = Words("复数步应该精确到最后几位：h 可以小到 1e-20，而且不要做减法。", "The complex step is exact to the last digits: h may be 1e-20, and nothing is subtracted.")
+NOT_EXACT = Words("很近了，但复数步长法应该精确到最后几位：h 可以小到 1e-20，而且不要做减法。",
+                  "Close, but the complex step is exact to the last digits: h may be 1e-20, and nothing is subtracted.")
+THROWN_AWAY = Words("全是 0：虚部被丢掉了。实数数组装不下虚部，先 x.astype(complex)。",
+                    "All zero: the imaginary part was thrown away. An array of real numbers has no room for it; take x.astype(complex) first.")
 REAL_PART = Words("导数在虚部里：f(z).imag / h。", "The derivative is in the imaginary part: f(z).imag / h.")
 NO_STEP = Words("别忘了除以 h。", "Divide by h.")
 
 
 def _look(value, right, exact):
     found = compare(value, right, "gradient", atol=1e-12 if exact else 1e-7, rtol=1e-12 if exact else 1e-7)
-    if found is None or found.hint or np.shape(value) != right.shape:
+    if found is None or found.hint or found.what is BLANK or np.shape(value) != right.shape:
         return found
     value = np.asarray(value)
 
@@ -72,9 +75,10 @@ def _look(value, right, exact):
 
     whole_row = np.broadcast_to(right.sum(axis=tuple(range(1, right.ndim)), keepdims=True), right.shape)
     hints = [(about(2 * right), TWICE), (about(-right), SIGN), (about(right), NOT_EXACT if exact else NEARLY),
-             (exact and np.abs(value).max() < 1e-15, NO_STEP), (exact and np.abs(value).max() > 1e10, REAL_PART),
-             (right.ndim > 1 and about(whole_row), WHOLE_ROW)]
-    return Remark(found.what, next((hint for fits, hint in hints if fits), None))
+             (exact and not value.any(), THROWN_AWAY), (exact and 0 < np.abs(value).max() < 1e-15, NO_STEP),
+             (exact and np.abs(value).max() > 1e10, REAL_PART), (right.ndim > 1 and about(whole_row), WHOLE_ROW)]
+    fitting = [hint for fits, hint in hints if fits]
+    return Remark(found.what, fitting[0] if len(fitting) == 1 else None)
 
 
 def _cubes(x):
@@ -131,11 +135,12 @@ CENTRAL_MISTAKES = (
 COMPLEX_MISTAKES = (
     _mistake(central, NOT_EXACT),
     _mistake(lambda f, x: np.array([f(x + 1e-20j * _unit(x, i)).imag for i in np.ndindex(x.shape)]).reshape(x.shape), NO_STEP),
+    _mistake(lambda f, x: 0 * x, THROWN_AWAY),
     _mistake(lambda f, x: np.array([f(x + 1e-20j * _unit(x, i)).real / 1e-20 for i in np.ndindex(x.shape)]).reshape(x.shape), REAL_PART),
 )
 EXERCISES = (
     Exercise("numeric-gradient", "03", Words("用中心差分写一个梯度检查器。", "A gradient checker by central differences."),
-             _stages(exact=False), central, CENTRAL_MISTAKES, arguments="f, x"),
-    Exercise("complex-gradient", "03", Words("用复数步再写一个。", "And one by the complex step."),
-             _stages(exact=True), complex_step, COMPLEX_MISTAKES, arguments="f, x"),
+             _stages(exact=False), central, CENTRAL_MISTAKES, arguments="f, x", own_hints=True),
+    Exercise("complex-gradient", "03", Words("用复数步长法再写一个。", "And one by the complex step."),
+             _stages(exact=True), complex_step, COMPLEX_MISTAKES, arguments="f, x", own_hints=True),
 )

@@ -97,5 +97,5 @@ MISTAKES = (
 EXERCISES = (
     Exercise("two-heads", "06", Words("不训练，亲手造两个头：一个看前一个，一个看后一个。", "Without training, build two heads: one looks back, one looks ahead."),
              (_stage(GOLDEN, 5), _stage(Words("别的长度", "other lengths"), 3, 8, 13),
-              CheckStage(INVARIANT, _independent)), two_heads, MISTAKES, arguments="L"),
+              CheckStage(INVARIANT, _independent)), two_heads, MISTAKES, arguments="L", own_hints=True),
 )

@@ -90,11 +90,11 @@ def _merge_inverse(learner):
 
 EXERCISES = (
     Exercise("split-heads", "07", Words("把 (…, L, H·d) 切成 (…, H, L, d)。", "Cut (…, L, H·d) into (…, H, L, d)."),
-             (golden((X, 2), SPLIT, (("heads", "H L d"),), SPLIT_MISTAKES), random_case(_x, lambda x, H: SplitHeads(H)(x), HEADS, SPLIT_MISTAKES),
+             (golden((X, 2), SPLIT, (("heads", "H L d"),)), random_case(_x, lambda x, H: SplitHeads(H)(x), HEADS),
               CheckStage(GRADIENT, _split_adjoint), CheckStage(INVARIANT, _split_inverse)),
              split_heads, SPLIT_MISTAKES, arguments="x, H"),
     Exercise("merge-heads", "07", Words("再合并回去。", "And merge them again."),
-             (golden((SPLIT,), X, (("concat", "L H·d"),), MERGE_MISTAKES), random_case(_heads, lambda h: MergeHeads()(h), CONCAT, MERGE_MISTAKES),
+             (golden((SPLIT,), X, (("concat", "L H·d"),)), random_case(_heads, lambda h: MergeHeads()(h), CONCAT),
               CheckStage(GRADIENT, _merge_adjoint), CheckStage(INVARIANT, _merge_inverse)),
              merge_heads, MERGE_MISTAKES, arguments="heads"),
 )

@@ -41,10 +41,11 @@ def _only(i, j, share=None):
     """Causal, but for place i, which looks at j too (or gets a small share of it added)."""
     def forward(x):
         mask = causal_mask(len(x))
-        if share is None:
+        there = max(i, j) < len(x)              # a probe may cut the sequence off
+        if share is None and there:
             mask[i, j] = True
         out = ScaledDotProductAttention()(x, x, x, mask=mask)
-        if share is not None:
+        if share is not None and there:
             out = out.copy()
             out[i] += share * x[j]
         return out
@@ -134,8 +135,8 @@ MISTAKES = (
 )
 EXERCISES = (
     Exercise("causality-probe", "08", Words("写一个探针：未来有没有泄漏？", "Write a probe: does the future leak?"),
-             (CheckStage(Words("没有泄漏的", "honest models"), _accepts), CheckStage(Words("没有掩码的", "models without a mask"), _finds((MISSED,))),
+             (CheckStage(Words("没有泄漏的，和没有掩码的", "honest models, and models without a mask"), lambda learner: _accepts(learner) or _finds((MISSED,))(learner)),
               CheckStage(Words("差一位的", "off by one"), _finds((MISSED_ONE,))), CheckStage(Words("只漏一处的", "one place only"), _finds((MISSED_PLACE,))),
               CheckStage(Words("漏得很少的", "a small leak"), _finds((MISSED_SMALL,)))),
-             is_causal, MISTAKES, arguments="forward, x"),
+             is_causal, MISTAKES, arguments="forward, x", own_hints=True),
 )

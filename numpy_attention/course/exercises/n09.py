@@ -48,6 +48,7 @@ MISTAKES = (
             "Places without a repeat do not count: average over those that have a match."),
     Mistake(_variant(offset=1, per_place=True), "匹配不止一处时要相加，再对位置求平均。", "Where several places match, add their weights; then average over the places i."),
     Mistake(_variant(offset=1, first=True), "只算了第一处匹配：所有匹配的位置都要相加。", "Only the first match was counted: add up all that match."),
+    Mistake(lambda w, t: _variant(offset=1)(w, t) * 0 + _variant(offset=1)(w, t).mean(), "每个头要有自己的分数：形状 (H,)，不要对头求平均。", "Every head has a score of its own, shape (H,): do not average over heads."),
     Mistake(lambda w, t: np.diagonal(w, offset=-1, axis1=-2, axis2=-1).mean(axis=(0, -1)), "这是「看前一个词元」的分数，不是前缀匹配。",
             "That is the previous-token score, not the prefix match."),
 )
@@ -81,7 +82,7 @@ def _slope(learner):
 
 EXERCISES = (
     Exercise("prefix-match", "09", Words("写一个探测器：这个头是不是归纳头？", "Write a detector: is this head an induction head?"),
-             (golden((GOLDEN_WEIGHTS, GOLDEN_TOKENS), np.array([0.5]), SCORE, MISTAKES),
-              random_case(_make, prefix_match_score, SCORE, MISTAKES), CheckStage(INVARIANT, _perfect), CheckStage(Words("线性", "linear"), _slope)),
+             (golden((GOLDEN_WEIGHTS, GOLDEN_TOKENS), np.array([0.5]), SCORE),
+              random_case(_make, prefix_match_score, SCORE), CheckStage(INVARIANT, _perfect), CheckStage(Words("线性", "linear"), _slope)),
              prefix_match, MISTAKES, arguments="weights, tokens"),
 )

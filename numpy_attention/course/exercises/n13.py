@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...words.languages import Words
-from ..comparing import compare
+from ..comparing import compare, is_coarse
 from ..exercise import GOLDEN, INVARIANT, RANDOM, CheckStage, Exercise, Mistake
 from ..remark import Remark
 
@@ -42,14 +42,16 @@ def _look(learner, S, d_v, seed):
     found = compare(answer, weights, "weights", "S", atol=np.inf)
     if found:
         return found
+    room = 1e-5 if is_coarse(answer) else 1e-8
+    answer = np.asarray(answer, float)
     total, lowest = float(np.sum(answer)), float(np.min(answer))
-    if abs(total - 1) > 1e-8:
-        return Remark(Words(f"权重之和是 {total:.4g}。", f"The weights sum to {total:.4g}."), NOT_SHARES)
-    if lowest < -1e-10:
+    if abs(total - 1) > room:
+        return Remark(Words(f"权重之和是 {total:.10g}。", f"The weights sum to {total:.10g}."), NOT_SHARES)
+    if lowest < -room:
         j = int(np.argmin(answer))
         return Remark(Words(f"weights[{j}] = {lowest:.4g}，是负数。", f"weights[{j}] = {lowest:.4g} is negative."), NEGATIVE)
     moved = np.abs(answer @ V - weights @ V)
-    if moved.max() > 1e-8:
+    if moved.max() > room:
         j = int(moved.argmax())
         return Remark(Words(f"输出的第 {j} 个数变了 {moved[j]:.3g}。", f"Number {j} of the output changed by {moved[j]:.3g}."), NO_ROOM if d_v + 1 >= S else OTHER_OUTPUT)
     change = np.abs(np.asarray(answer) - weights).sum() / 2
@@ -89,5 +91,5 @@ MISTAKES = (
 EXERCISES = (
     Exercise("same-output", "13", Words("找一行不同的权重，输出却完全一样。", "Find other weights with exactly the same output."),
              (_stage(GOLDEN, (10, 4, 0)), _stage(RANDOM, (6, 2, 1), (12, 5, 2), (7, 1, 3)), _stage(INVARIANT, (4, 3, 4), (3, 6, 5))),
-             same_output, MISTAKES, arguments="weights, V"),
+             same_output, MISTAKES, arguments="weights, V", own_hints=True),
 )

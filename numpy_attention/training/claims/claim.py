@@ -1,22 +1,89 @@
-"""A claim: a sentence that textbooks repeat, a measurement that could prove it wrong, and the margins it must keep.
+"""A claim: a sentence, the measurement that could prove it wrong, the margins it must keep, and what it depends on.
 
 Each is measured with several seeds, and every seed must keep every margin. Margins are wide, because the numbers move
 with the machine and with NumPy; what must not move is the conclusion.
+
+A measurement shows that something *can* be learned. That it cannot be takes a proof, so a claim says "did not learn it
+in 1,000 steps" and names its conditions; where textbooks say more, the claim tells what refutes it. `attack` measures
+the same claims under other conditions: all training in here goes through `learn`, which an attack can change.
 """
-import functools
+import contextlib
+import contextvars
 import math
 import operator
 import time
 from typing import NamedTuple
 
 from ..loop import train
+from ..run import model_for
 from ..sweeps import outcomes
+from ..tasks import task as make_task
 
 CLAIMS = {}
 SEEDS = (0, 1, 2)
+OF_THE_TRAINING = ("steps", "stop_at", "measure_every", "warmup", "optimizer", "batch_size", "clip")
 
 
-learn = functools.partial(train, progress=False)
+class Attack(NamedTuple):
+    """Other conditions for every training run of a claim; each part takes what was and gives what is instead.
+
+    task: the task. sizes: the model's sizes by name. training: steps, lr and the like. start: a factor on every
+    parameter that is not trained yet.
+    """
+
+    name: str
+    task: object = staticmethod(lambda task: task)
+    sizes: object = staticmethod(dict)
+    training: object = staticmethod(dict)
+    start: float = 1.0
+
+
+UNCHANGED = Attack("as stated")
+_attack, _runs = contextvars.ContextVar("attack", default=UNCHANGED), contextvars.ContextVar("runs")
+
+
+@contextlib.contextmanager
+def under(attack):
+    """While in the with-block, every model and every run of a claim is as the attack wants it; gives a list of them."""
+    before, seen = _attack.set(attack), _runs.set([])
+    try:
+        yield _runs.get()
+    finally:
+        _attack.reset(before)
+        _runs.reset(seen)
+
+
+def built(made, seed, **sizes):
+    """An untrained model for a task, as `train` would make it."""
+    attack = _attack.get()
+    made = attack.task(make_task(made))
+    model = model_for(made, rng=[seed, 0], **attack.sizes({**made.model, **sizes}))
+    for params in (layer.params for layer in every_layer(model)):
+        for name in params if attack.start != 1 else ():
+            params[name] = params[name] * params[name].dtype.type(attack.start)
+    _runs.get([]).append(made.name)
+    return model
+
+
+def learn(made, *, seed, alter=None, lr=0.01, **options):
+    """Train as `train` does, in silence. alter: a function that changes the untrained model first, by hand."""
+    attack, made = _attack.get(), make_task(made)
+    training = {name: options.pop(name) for name in OF_THE_TRAINING if name in options}
+    model = built(made, seed, **options)
+    if alter is not None:
+        alter(model)
+    training = attack.training({"steps": made.steps, "lr": lr, **training})
+    run = train(attack.task(made), model, seed=seed, progress=False, **training)
+    if run.stopped == "interrupted":        # half a measurement is none
+        raise KeyboardInterrupt
+    return run
+
+
+def every_layer(layer):
+    """A layer and all that it is made of."""
+    yield layer
+    for part in layer.sublayers().values():
+        yield from every_layer(part)
 
 
 class Margin(NamedTuple):
@@ -48,24 +115,32 @@ def at_most(bound):
 
 
 class Claim(NamedTuple):
-    """What is claimed: a name, the sentence, the margins by what is measured, the function of a seed that measures."""
+    """What is claimed.
+
+    name; says, says_zh: the sentence. given: the conditions under which it was measured. margins: by what is measured.
+    measure: the function of a seed. often, refuted: what is often said instead, and why that does not hold; or "".
+    quick: cheap enough for every test run.
+    """
 
     name: str
     says: str
+    says_zh: str
+    given: str
     margins: dict
     measure: object
-    quick: bool
+    often: str = ""
+    refuted: str = ""
+    quick: bool = False
 
 
-def claim(says, margins, *, quick=False):
+def claim(says, says_zh, *, given, margins, often="", refuted="", quick=False):
     """Decorator: the function of a seed below it measures what `says` claims, as a dict with the names of the margins.
 
-    Args: margins: {what is measured: at_least(...) or at_most(...), or None to tell it only}. quick: cheap enough for
-        every test run.
+    Args: margins: {what is measured: at_least(...) or at_most(...), or None to tell it only}; the others as in Claim.
     """
     def register(function):
         name = function.__name__.replace("_", "-")
-        CLAIMS[name] = Claim(name, says, margins, function, quick)
+        CLAIMS[name] = Claim(name, says, says_zh, given, margins, function, often, refuted, quick)
         return function
     return register
 
@@ -80,15 +155,20 @@ class Verdict(NamedTuple):
     @property
     def holds(self):
         """Did every seed keep every margin?"""
-        return all(margin is None or margin.holds(value)
-                   for name, margin in self.claim.margins.items() for value in self.values[name])
+        return not self.broken
+
+    @property
+    def broken(self):
+        """The names of the margins that a seed did not keep."""
+        return [name for name, margin in self.claim.margins.items()
+                if margin is not None and not all(map(margin.holds, self.values[name]))]
 
     def __str__(self):
         lines = [f"{self.claim.name}: {self.claim.says} ({self.seconds:.1f} s)"]
         for name, margin in self.claim.margins.items():
-            values = self.values[name]
-            kept = "" if margin is None else "holds" if all(map(margin.holds, values)) else "FAILS"
-            lines.append(f"    {name:<58}{margin or ''!s:>8}  " + "".join(f"{v:>9.4g}" for v in values) + f"  {kept}")
+            kept = "" if margin is None else "FAILS" if name in self.broken else "holds"
+            numbers = "".join(f"{v:>9.4g}" for v in self.values[name])
+            lines.append(f"    {name:<58}{margin or ''!s:>8}  {numbers}  {kept}")
         return "\n".join(lines)
 
 
@@ -104,15 +184,21 @@ def check_claims(names=None, *, seeds=SEEDS, executor=None):
     >>> verdict.holds
     True
     """
-    names = list(CLAIMS if names is None else names)
-    if unknown := [name for name in names if name not in CLAIMS]:
-        raise ValueError(f"there is no claim {unknown[0]!r}; there are: {', '.join(CLAIMS)}")
+    names = known(names)
     asked = [{"claim": name, "seed": seed} for name in names for seed in seeds]
     found = outcomes(asked, executor, measure=measure_claim)
     for name in names:
         measured = [next(found) for _ in seeds]
         yield Verdict(CLAIMS[name], {what: [values[what] for values, _ in measured] for what in CLAIMS[name].margins},
                       sum(seconds for _, seconds in measured))
+
+
+def known(names):
+    """These names of claims, all unless given; or an error that lists them."""
+    names = list(CLAIMS if names is None else names)
+    if unknown := [name for name in names if name not in CLAIMS]:
+        raise ValueError(f"there is no claim {unknown[0]!r}; there are: {', '.join(CLAIMS)}")
+    return names
 
 
 def measure_claim(asked):

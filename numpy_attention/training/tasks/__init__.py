@@ -3,14 +3,15 @@ from .counting import Counting
 from .facts import Facts, Recall
 from .places import Offsets, Reverse, Shift
 from .recipe import Batch, Task
-from .repeats import Induction
+from .repeats import Induction, Jumps
 from .sorting import Sorting
 from .text import Text
 
-TASKS = {kind.name: kind for kind in (Reverse, Shift, Offsets, Induction, Recall, Facts, Sorting, Counting, Text)}
+TASKS = {kind.name: kind
+         for kind in (Reverse, Shift, Offsets, Induction, Jumps, Recall, Facts, Sorting, Counting, Text)}
 
-__all__ = ["TASKS", "Batch", "Counting", "Facts", "Induction", "Offsets", "Recall", "Reverse", "Shift", "Sorting",
-           "Task", "Text", "task"]
+__all__ = ["TASKS", "Batch", "Counting", "Facts", "Induction", "Jumps", "Offsets", "Recall", "Reverse", "Shift",
+           "Sorting", "Task", "Text", "task"]
 
 
 def task(name, **settings):

@@ -3,12 +3,12 @@
 The only way to know what follows a letter is to find where it stood before and to read what came next. A head that
 does so is called an induction head. It needs help from a layer below, because a key has to hold what stood *before*
 its place. If the block always has the same length, there is a shortcut: look that many places back. Varying lengths
-close it.
+close it; so does a stream that jumps.
 """
 import numpy as np
 
 from ...engine.arguments import size
-from .recipe import Batch, Task, several, shared
+from .recipe import Batch, Task, at_least, several, shared
 
 
 class Induction(Task):
@@ -60,6 +60,49 @@ class Induction(Task):
 
     def word(self, token):
         return "<s>" if token == self.settings["V"] else super().word(token)
+
+
+class Jumps(Task):
+    """Foretell what follows a letter, in a stream that keeps jumping, wherever an earlier place tells.
+
+    Each letter has one follower, on a cycle of 5 to 8 letters; but one time in four the stream jumps to any letter of
+    the cycle. So the letter that was not seen for the longest time, which answers every question of `Induction`, is no
+    answer here: one has to find where the letter stood before. Asked where every earlier occurrence of the letter was
+    followed by the right one.
+
+    Args: V: letters, at least 8. L: how many are read.
+
+    >>> task = na.training.task("jumps", L=12)
+    >>> batch = task.batch(1, rng=0)
+    >>> "".join(task.words(batch.inputs[0][0])), "".join(task.words(batch.targets[0])), batch.counts[0].astype(int)
+    ('cldkadkaehcl', 'ldkaekaehcld', array([0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1]))
+
+    Source: the induction heads task of Sanford, Hsu and Telgarsky 2024, section 2, on a small cycle.
+    """
+
+    name, causal = "jumps", True
+    model, steps = {"layers": 2, "heads": 1, "d_model": 32}, 600
+
+    def __init__(self, V=16, L=20):
+        V, L = at_least("V", V, 8, "for a cycle of up to 8 letters"), size("L", L)
+        super().__init__(vocab=V, length=L, V=V, L=L)
+
+    def make(self, N, rng):
+        V, L = self.settings.values()
+        cycle = rng.permuted(np.broadcast_to(np.arange(V), (N, V)), axis=1)
+        around = rng.integers(5, 9, size=(N, 1))                                # the cycle's length
+        follower = np.empty_like(cycle)
+        next_on_it = np.where(np.arange(V) == around - 1, cycle[:, :1], np.roll(cycle, -1, axis=1))
+        np.put_along_axis(follower, cycle, next_on_it, axis=1)
+        tokens = np.empty((N, L), int)
+        tokens[:, 0] = cycle[:, 0]
+        for i in range(1, L):
+            followed = np.take_along_axis(follower, tokens[:, i - 1:i], axis=1)
+            anywhere = np.take_along_axis(cycle, rng.integers(0, around), axis=1)
+            tokens[:, i:i + 1] = np.where(rng.random((N, 1)) < 0.25, anywhere, followed)
+        targets, match = np.take_along_axis(follower, tokens, axis=1), prefix_matches(tokens)
+        right = (match & (tokens[:, None] == targets[:, :, None])).sum(axis=-1)
+        return Batch((tokens,), targets, (right > 0) & (right == match.sum(axis=-1)), shared(match)[:, None])
 
 
 def prefix_matches(tokens):
