@@ -65,7 +65,7 @@ def least_recent(i, shortest, longest):
     >>> from numpy_attention.training.by_hand import least_recent
     >>> back = least_recent(9, 4, 10)
     >>> sums = [back[d::5].sum() for d in range(5)]              # of a block of 5 letters
-    >>> int(np.argmax(sums)), max(sums) > 0, abs(back.sum().round(9))
+    >>> int(np.argmax(sums)), bool(max(sums) > 0), abs(float(back.sum().round(9)))
     (4, True, 0.0)
 
     Source: Hildreth 1957, "A quadratic programming procedure".
