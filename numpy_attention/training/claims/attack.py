@@ -88,7 +88,6 @@ ATTACKS = {attack.name: attack for attack in (
 
 def measure_attack(asked):
     """One claim, one attack, one seed, wherever this runs: the values by name, or why there are none; the seconds."""
-    from . import CLAIMS
     with under(ATTACKS[asked["attack"]]) as models:
         try:
             values, seconds = measure_claim(asked)
