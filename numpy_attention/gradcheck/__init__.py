@@ -1,19 +1,21 @@
 """Gradient checking: does backward say what forward does?
 
-check.py       check_gradients, the way through all of it
-callee.py      an object or a pair of functions, seen as one; parameters.py, returned.py, variables.py: its numbers
-numeric.py     slopes by central differences and by the complex step; directional.py: all numbers at once
-conduct.py     what else is expected of a backward
-diagnosis.py   what is wrong, in words; ratios.py, hidden.py, story.py: how it knows
-report.py      what comes out; row.py: one tensor; layout.py, machine.py, picture.py: as text, for machines, a figure
-overview.py    every layer of the package, or yours; race.py, steps.py: measurements; command.py: from the shell
+check.py             check_gradients, the way through all of it
+layer_under_test.py  an object or a pair of functions, seen as one, and its time limit; copies.py: all that it holds
+parameters.py        which arrays are learned; matching.py: which gradient belongs to what; subject.py: both, in copies
+slopes.py            one slope with its error; measure.py: all of them, confirmed; verdict.py: how far they may differ
+rules.py             what else is expected of a backward; remarks.py: what to mind, and what was not checked
+diagnosis.py         what is wrong, in words; factors.py, attention_steps.py: how it knows
+report.py            what comes out; step_curve.py: how good a step can be
+overview.py          every layer of the package, or yours (loading.py), or the race of the ways
 """
 from .check import check_gradients
 from .report import GradientReport
+from .step_curve import step_curve
 
 __all__ = ["GradientReport", "benchmark", "check_all", "check_gradients", "step_curve"]
 
-_LATER = {"benchmark": "race", "check_all": "overview", "step_curve": "steps"}
+_LATER = {"benchmark": "overview", "check_all": "overview"}
 
 
 def __getattr__(name):

@@ -1,61 +1,85 @@
 """What is wrong, in plain words: a mistake in a backward pass leaves a pattern in the numbers.
 
-Each pattern is one function that looks at a tensor that failed and says a sentence, or nothing. The first that has
-something to say is believed. With sizes that are all different even a bare ratio gives its author away: 0.5 is 1/N
-when only N is 2.
+Each cause is one function that looks at a tensor that failed and says a sentence if it explains every number of it, or
+nothing. A cause is named only if exactly one fits; if none does, or several do, the most telling places are shown
+instead. With sizes that are all different even a bare ratio gives its author away: 0.5 is 1/N when only N is 2.
 """
+import contextlib
 import itertools
+import math
+import sys
 
 import numpy as np
 
-from .callee import Finding
-from .hidden import only_hidden
-from .ratios import name_of, sizes
-from .story import story
+from .attention_steps import story
+from .copies import follow, walk
+from .factors import name_of, sizes
+from .layer_under_test import Finding
 
 
-def diagnose(subject, report, upstream):
+def diagnose(subject, report, upstreams):
     """Sentences about the rows that failed, tensors with the same fault together."""
-    failed = [row for row in report.rows if not row.ok and row.kind in ("input", "parameter")]
+    failed = [row for row in report.rows if row.differs and row.kind in ("input", "parameter")]
     if not failed:
         return []
+    trial = subject.copy()
     try:
-        trial = subject.trial()
-        raw = subject.returned.gradients(trial, upstream)
+        trial.forward()
+        raw = dict(trial.each([u.copy() for u in upstreams]))
     except Finding:
         return []
-    grads = getattr(trial.callee.layer, "grads", None)
-    evidence = Evidence(subject, raw, {k: g for k, g in (grads.items() if isinstance(grads, dict) else ())
-                                       if isinstance(g, np.ndarray)}, sizes(subject, trial))
+    grads = follow(trial.layer, ("grads",))
+    evidence = Evidence(subject, trial, raw, {k: g for k, g in (grads.items() if isinstance(grads, dict) else ())
+                                              if isinstance(g, np.ndarray)}, sizes(subject, trial))
     found = {}
     for row in failed:
-        text = next(filter(None, (pattern(row, evidence) for pattern in PATTERNS)), None)
-        found.setdefault(text, []).append(row.name)
+        found.setdefault(_cause(row, evidence), []).append(row)
     unexplained = found.pop(None, [])
-    texts = story(trial, subject, upstream) + [f"{_listed(names)}: {text}" for text, names in found.items()]
-    return texts or [f"{_listed(unexplained)}: no simple pattern; look at the worst element first"]
+    texts = story(trial, subject, upstreams) + [f"{_listed(rows)}: {text}" for text, rows in found.items()]
+    return texts or [f"{_listed(unexplained)}: no simple pattern. {_telling(unexplained[0])}"]
+
+
+def _cause(row, evidence):
+    """The one sentence that explains this row; None if none does, or more than one."""
+    certain = next(filter(None, (look(row, evidence) for look in OBSERVED)), None)
+    if certain:
+        return certain
+    causes = list(dict.fromkeys(filter(None, (cause(row, evidence) for cause in CAUSES))))
+    if len(causes) == 1:
+        return causes[0]
+    return None if causes else confined(row, evidence)
 
 
 class Evidence:
-    """What the patterns may look at besides the row."""
+    """What the causes may look at besides the row."""
 
-    def __init__(self, subject, raw, grads, symbols):
-        self.subject, self.raw, self.grads, self.sizes = subject, raw, grads, symbols
+    def __init__(self, subject, trial, raw, grads, symbols):
+        self.subject, self.trial, self.raw, self.grads, self.sizes = subject, trial, raw, grads, symbols
+
+    def gradients_of(self, row):
+        """The gradients that were handed out for a row's tensor, as they are."""
+        for member, places in self.subject.variables[row.name].members:
+            if member in self.raw:
+                yield self.raw[member], row.shape if places is None else places.shape
+
+
+# ------------------------------------------------------------------------- what is plain to see and leaves no choice
+
+def said(row, _):
+    return row.note or None
 
 
 def wrong_shape(row, evidence):
     """A bias that was broadcast forward has to be summed over the same axes backward."""
-    for where, places in evidence.subject.variables[row.name].members:
-        gradient = evidence.raw.get(where)
-        if gradient is None or gradient.shape == (row.shape if places is None else places.shape):
+    for gradient, shape in evidence.gradients_of(row):
+        if gradient.shape == shape:
             continue
         extra = gradient.ndim - len(row.shape)
-        if extra > 0 and gradient.shape[extra:] == row.shape:
-            total = gradient.sum(axis=tuple(range(extra)))
-            if _near(total, row.numeric, row):
-                axes = " and ".join(map(str, range(extra)))
-                return (f"the gradient has shape {gradient.shape}, the tensor {row.shape}: sum it over "
-                        f"ax{'i' if extra == 1 else 'e'}s {axes}, along which the tensor was broadcast")
+        if extra > 0 and gradient.shape[extra:] == row.shape and _near(
+                gradient.sum(axis=tuple(range(extra))), row.numeric, row):
+            return (f"the gradient has shape {gradient.shape}, the tensor {row.shape}: sum it over "
+                    f"ax{'i' if extra == 1 else 'e'}s {' and '.join(map(str, range(extra)))}, along which the tensor "
+                    "was broadcast")
         if gradient.ndim >= 2 and _near(gradient.swapaxes(-1, -2), row.numeric, row):
             return "the gradient is transposed"
         return f"the gradient has shape {gradient.shape}, the tensor {row.shape}"
@@ -71,27 +95,48 @@ def not_a_number(row, _):
     return None
 
 
-def only_kinks(row, _):
-    if row.skipped.all():
-        return "every element lies at a kink, where there is no slope to compare with: check it at other numbers"
+def ran_more_than_once(row, evidence):
+    """A layer inside that ran twice in one forward has a cache of its last run only."""
+    runs = _runs(evidence)
+    for path, times in runs.items():
+        prefix = ".".join(str(step) for step in path if step != "params")
+        if times > 1 and row.name.startswith(f"{prefix}."):
+            return (f"{prefix} runs {times} times in one forward, but its gradient is that of the last run only: keep "
+                    "a cache for each run and add the gradients up")
     return None
 
 
 def nothing_or_too_much(row, _):
     if not row.analytic.any():
         return "backward gives 0, but the output does depend on it: a path is missing"
-    if np.abs(row.numeric).max() <= row.atol:
+    if (np.abs(row.numeric) <= 2 * row.tolerance).all():
         return "backward gives a gradient, but the output does not depend on it (or forward reads another copy of it)"
     return None
 
+
+def only_some_digits(row, _):
+    """Right to some digits everywhere: not a wrong formula, but a short one of numbers."""
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(row.numeric), 1e-3 * np.abs(row.numeric).max())
+        apart = row.difference / size
+    if not 0 < float(apart.max()) < 3e-6 or (row.excess > 1).mean() < 0.3:
+        return None
+    digits = int(-math.log10(float(apart.max())))
+    return (f"agrees to {digits} of 16 digits: is something computed in float32, or a constant written with {digits} "
+            "digits?")
+
+
+OBSERVED = (said, wrong_shape, not_a_number, ran_more_than_once, nothing_or_too_much, only_some_digits)
+
+
+# ------------------------------------------------------------------------------------------- causes, to be the only one
 
 def constant_ratio(row, evidence):
     """Wrong by one factor everywhere."""
     large = np.abs(row.numeric) > 1e-3 * np.abs(row.numeric).max()
     ratios = row.analytic[large] / row.numeric[large]
     ratio = float(np.median(ratios))
-    if np.abs(ratios - ratio).max() <= max(1e-6, 10 * row.rtol) * abs(ratio) and _near(
-            row.analytic, ratio * row.numeric, row):
+    if np.abs(ratios - ratio).max() <= 1e-6 * abs(ratio) and _near(row.analytic, ratio * row.numeric, row):
         return f"every element is {ratio:.4g} times what it should be{name_of(ratio, evidence.sizes)}"
     return None
 
@@ -102,10 +147,23 @@ def paths(row, evidence):
     for count in (1, 2):
         for names in itertools.combinations(parts, count):
             some = sum(parts[name] for name in names)
+            if not some.any():
+                continue
             if _near(row.analytic + some, row.numeric, row):
                 return f"the path through {' and '.join(names)} is missing: add its gradient"
             if _near(row.analytic - some, row.numeric, row):
                 return f"the path through {' and '.join(names)} is counted twice"
+    return None
+
+
+def somebody_elses(row, evidence):
+    """The gradient of another input or parameter of the same shape."""
+    for variable in evidence.subject.variables.values():
+        for member, _ in variable.members:
+            given = evidence.raw.get(member)
+            if variable.name != row.name and given is not None and given.shape == row.shape and _near(
+                    given, row.numeric, row):
+                return f"its gradient was handed out as that of {variable.name}: two gradients are swapped"
     return None
 
 
@@ -114,26 +172,37 @@ def wrong_order(row, _):
     if row.analytic.ndim >= 2 and row.shape[-1] == row.shape[-2] and _near(
             row.analytic.swapaxes(-1, -2), row.numeric, row):
         return "transposed: the last two axes are swapped"
-    if _near(np.sort(row.analytic, axis=None), np.sort(row.numeric, axis=None), row):
+    if row.analytic.size > 1 and _near(np.sort(row.analytic, axis=None), np.sort(row.numeric, axis=None), row):
         return "the right numbers in the wrong places: a reshape where axes should be swapped, or swapped axes"
     return None
 
 
-def hidden_cells(row, evidence):
-    return only_hidden(row, evidence.subject)
-
-
-def rows_not_zero(row, _):
+def mean_not_taken_out(row, _):
     """Softmax and LayerNorm do not feel a shift of a whole row."""
     if row.numeric.ndim < 1 or row.shape[-1] < 2:
         return None
-    sums, size = row.numeric.sum(axis=-1), np.abs(row.numeric).sum(axis=-1)
-    if (np.abs(sums) <= 10 * row.atol + 10 * row.rtol * size).all() and not (
-            np.abs(row.analytic.sum(axis=-1)) <= 1e-3 * size).all():
-        return ("each row of the measured gradient sums to 0, since shifting a whole row changes nothing; yours does "
-                "not: the term that takes the mean out is missing")
+    without = row.analytic - row.analytic.mean(axis=-1, keepdims=True)
+    return "the mean of each row is not taken out" if _near(without, row.numeric, row) else None
+
+
+def hidden_cells(row, evidence):
+    """Wrong only where a mask hides: the blocked cells themselves, keys nobody sees, queries that see nothing."""
+    wrong = row.excess > 1
+    for mask in evidence.subject.keywords.values():
+        if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.ndim < 2 or mask.all():
+            continue
+        for words, hidden in (("hidden cells", ~mask), ("keys that no query may see", ~mask.any(axis=-2)[..., None]),
+                              ("queries that may see no key", ~mask.any(axis=-1)[..., None])):
+            for fitted in _fitted(hidden, wrong.shape):
+                if fitted.any() and not fitted.all() and not (wrong & ~fitted).any():
+                    return f"correct except at {words}: the gradient there has to be exactly 0"
     return None
 
+
+CAUSES = (constant_ratio, paths, somebody_elses, wrong_order, mean_not_taken_out, hidden_cells)
+
+
+# --------------------------------------------------------------------------------------- what was seen, without a cause
 
 def confined(row, _):
     """Only some rows, columns or heads are wrong."""
@@ -145,16 +214,72 @@ def confined(row, _):
         bad = np.flatnonzero(wrong.any(axis=tuple(a for a in range(wrong.ndim) if a != axis)))
         if len(bad) <= length / 2:
             limits.append(f"index {', '.join(map(str, bad[:4]))}{' ...' * (len(bad) > 4)} of axis {axis}")
-    return f"wrong only at {' and '.join(limits)}" if limits else None
+    if limits:
+        return f"wrong only at {' and '.join(limits)}"
+    sums, size = row.numeric.sum(axis=-1), np.abs(row.numeric).sum(axis=-1)
+    if row.shape[-1:] > (1,) and (np.abs(sums) <= 1e-6 * size).all() and not (
+            np.abs(row.analytic.sum(axis=-1)) <= 1e-3 * size).all():
+        return ("each row of the measured gradient sums to 0, since shifting a whole row changes nothing; yours does "
+                "not: the term that takes the mean out is missing, or wrong")
+    return None
 
 
-PATTERNS = (wrong_shape, only_kinks, not_a_number, nothing_or_too_much, constant_ratio, paths, wrong_order,
-            hidden_cells, confined, rows_not_zero)
+def _telling(row):
+    """The three worst numbers."""
+    places = np.argsort(-np.nan_to_num(row.excess, posinf=np.inf), axis=None)[:3]
+    shown = []
+    for place in places:
+        place = tuple(int(i) for i in np.unravel_index(place, row.shape))
+        analytic, numeric, ratio = row.at(place)
+        shown.append(f"{place} is {analytic:.4g} by backward, {numeric:.4g} measured (ratio {ratio:.4g})")
+    return f"Look at the worst first: in {row.name}, {'; '.join(shown)}"
+
+
+def _runs(evidence):
+    """{path: how often a layer inside ran in one forward}."""
+    inner = {id(f.thing): f.path for f in walk(evidence.trial.layer) if f.path and (
+        "forward" in dir(type(f.thing)) or "__call__" in vars(type(f.thing)))}
+    codes, counts = {}, dict.fromkeys(inner.values(), 0)
+    for f in walk(evidence.trial.layer):
+        if id(f.thing) in inner:
+            for name in ("forward", "__call__"):
+                function = getattr(type(f.thing), name, None)
+                function = getattr(function, "__wrapped__", function)
+                if hasattr(function, "__code__") and (name == "forward" or not hasattr(type(f.thing), "forward")):
+                    codes[function.__code__] = function.__code__.co_varnames[0] if function.__code__.co_argcount else ""
+
+    def profile(frame, event, _):
+        if event == "call" and frame.f_code in codes:
+            path = inner.get(id(frame.f_locals.get(codes[frame.f_code])))
+            if path is not None:
+                counts[path] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        evidence.trial.forward()
+    except Finding:
+        return {}
+    finally:
+        sys.setprofile(before)
+    return counts
+
+
+def _fitted(hidden, shape):
+    """The mask broadcast to the tensor's shape, by the same number of axes or by leaving out axes of the heads."""
+    while True:
+        with contextlib.suppress(ValueError):
+            yield np.broadcast_to(hidden, shape)
+        if hidden.ndim <= 2:
+            return
+        hidden = hidden.all(axis=-3) if hidden.ndim > 3 else hidden.all(axis=0)
 
 
 def _near(a, b, row):
-    return a.shape == b.shape and bool((np.abs(a - b) <= 10 * (row.atol + row.rtol * np.abs(b))).all())
+    tolerance = row.tolerance if row.tolerance.shape == a.shape else row.tolerance.max()
+    with np.errstate(all="ignore"):
+        return a.shape == b.shape and bool((np.abs(a - b) <= 10 * tolerance + 1e-9 * np.abs(b)).all())
 
 
-def _listed(names):
-    return ", ".join(names[:6]) + f" and {len(names) - 6} more" * (len(names) > 6)
+def _listed(rows):
+    return ", ".join(row.name for row in rows[:6]) + f" and {len(rows) - 6} more" * (len(rows) > 6)

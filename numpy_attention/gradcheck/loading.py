@@ -27,8 +27,8 @@ def load(target):
         factory = getattr(factory, part)
     try:
         made = factory() if callable(factory) and not isinstance(factory, tuple) else factory
-    except Exception as error:
-        raise ValueError(f"{target} raised {type(error).__name__}: {error}; {HOW}") from None
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{target} raised {_said(error)}; {HOW}") from None
     if not isinstance(made, tuple) or len(made) < 2:
         raise ValueError(f"{target} returned {type(made).__name__} alone; {HOW}")
     layer, *inputs = made
@@ -46,5 +46,19 @@ def _imported(module):
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
         return importlib.import_module(module)
-    except Exception as error:
-        raise ValueError(f"{module} cannot be imported: {type(error).__name__}: {error}") from None
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{module} cannot be imported: {_said(error)}") from None
+
+
+def _said(error):
+    if isinstance(error, SystemExit):
+        return f"it ended the program (SystemExit: {error})"
+    return f"{type(error).__name__}: {error}"
+
+
+def example():
+    """A factory as a user would write it."""
+    import numpy as np
+
+    from ..layers.linear import Linear
+    return Linear(4, 3, rng=0), np.random.default_rng(0).standard_normal((2, 4)), {}

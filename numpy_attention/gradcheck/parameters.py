@@ -1,156 +1,110 @@
-"""Where a layer keeps its learned arrays, and where their gradients turn up.
+"""Which arrays of a layer are learned, and where their gradients turn up.
 
-A parameter is found by a path of attribute names, keys and positions from the layer's top, such as
-("query_proj", "params", "W"), so that it can be found again in every copy. Its name leaves out the word params:
-`query_proj.W`. Its gradient is looked for in `grads` under the same name, beside it as dW, grad_W, W_grad, or, when
-value and gradient lie in an object of their own, in that object's `grad`.
+No list of names is needed: an array that a layer holds before and after forward is a parameter if backward leaves a
+gradient for it in the usual place. For an array `W` that is `dW`, `grad_W`, `W_grad` beside it or `grads["W"]`; for
+`params["W"]` it is `grads["W"]`; for `W.data` or `W.value` it is `W.grad`. Whatever else the output depends on is
+named in the report as not checked. A layer with other habits is described by the caller: params={"table": "slope"}.
 """
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
-from .callee import GRADIENT_NAMES
+from .copies import follow
 
-VALUES = ("value", "data")
+FORMS = ("d{}", "grad_{}", "{}_grad", "d_{}")
+BOXED = "data", "value"          # of a parameter that is an object of its own
+CONTAINERS = ("params", "parameters", "_params", "weights", "_parameters")
 
 
-class Parameter(NamedTuple):
-    """Its name, the path of its value, and the paths where its gradient may be."""
+@dataclass(eq=False)
+class Parameter:
+    """Its name, the array itself in the original layer, and the paths at which its gradient may be."""
 
     name: str
-    path: tuple
+    array: np.ndarray
     gradients: tuple
 
+    def gradient(self, layer):
+        """Its gradient in `layer`, a copy that has run backward; None if there is none.
 
-def find(layer, named=None):
-    """The parameters of `layer`: those that the caller names, or all in `params` here and in the layers inside."""
-    if layer is None:
-        return []
+        An array with two names may have two gradients. If they are equal, each is the whole; if not, each is that of
+        one role, and they add up.
+        """
+        found = []
+        for paths in self.gradients:
+            arrays = (_numbers(follow(layer, path)) for path in paths)
+            one = next((a for a in arrays if a is not None), None)
+            if one is not None and not any(one is other or np.array_equal(one, other) for other in found):
+                found.append(one)
+        if len(found) > 1 and all(a.shape == found[0].shape for a in found):
+            return sum(found)
+        return found[0] if found else None
+
+
+def _numbers(value):
+    if isinstance(value, float | np.floating | list):
+        try:
+            value = np.asarray(value, float)
+        except (ValueError, TypeError):
+            return None
+    return value if isinstance(value, np.ndarray) else None
+
+
+def candidates(found, named=None):
+    """Parameters among all that was Found in a layer: those that the caller names, or all that may turn out to be."""
+    arrays = [(path, thing) for path, thing, copied in found if copied and isinstance(thing, np.ndarray)]
     if named is None:
-        found = [p for path, owner in _owners(layer) for p in (*_kept(path, owner), *_boxed(path, owner))]
-        last = {id(follow(layer, p.path)): p for p in found}     # listed twice: the innermost place is the one read
-        return [p for p in found if last[id(follow(layer, p.path))] is p]
+        same = {}
+        for path, array in arrays:
+            if array.dtype.kind in "fciu" and not _is_gradient(path):
+                same.setdefault(id(array), []).append((path, array))
+        return [Parameter(_name(group), group[0][1], tuple(_near(path) for path, _ in group))
+                for group in same.values()]
+    known = {".".join(map(str, path)): array for path, array in arrays}
     pairs = named.items() if isinstance(named, dict) else [(name, None) for name in named]
-    found = []
+    parameters = []
     for name, gradient in pairs:
-        path = _steps(name)
-        if not isinstance(follow(layer, path), np.ndarray):
-            raise ValueError(f"params names {name!r}, but the layer has no array there")
-        found.append(Parameter(name, path, (_steps(gradient),) if gradient else _near(path)))
-    return found
+        if name not in known:
+            raise ValueError(f"params names {name!r}, but the layer has no array there; it has "
+                             f"{', '.join(list(known)[:8]) or 'none at all'}")
+        paths = (_steps(gradient),) if gradient else _near(_steps(name))
+        parameters.append(Parameter(name.replace("params.", ""), known[name], (paths,)))
+    return parameters
 
 
-def follow(thing, path):
-    """What lies at the end of `path`; None if the path breaks off."""
-    for step in path:
-        if isinstance(thing, dict):
-            thing = thing.get(step)
-        elif isinstance(thing, list | tuple):
-            thing = thing[step] if isinstance(step, int) and step < len(thing) else None
-        else:
-            thing = getattr(thing, str(step), None)
-    return thing
+def _name(group):
+    """The name of the innermost place."""
+    path = max((path for path, _ in group), key=len)
+    named = [step for step in path if step != "params"]
+    if path[-1] in BOXED:
+        named = named[:-1]
+    return ".".join(map(str, named if isinstance(named[-1], str) else path))
 
 
-def put(thing, path, value):
-    """Set what lies at the end of `path`."""
-    owner = follow(thing, path[:-1])
-    if isinstance(owner, dict | list):
-        owner[path[-1]] = value
-    else:
-        setattr(owner, path[-1], value)
-
-
-def gradient_of(layer, parameter):
-    """The gradient of one parameter, from the first place that has one; None if no place has."""
-    found = (follow(layer, path) for path in parameter.gradients)
-    return next((gradient for gradient in found if gradient is not None), None)
-
-
-def attributes(layer):
-    """{path: array} of all float arrays that lie in plain attributes, here and in the layers inside."""
-    return {(*path, name): value for path, owner in _owners(layer)
-            for name, value in _attributes(owner).items() if _is_float(value)}
-
-
-def attribute_pairs(layer, before):
-    """Parameters kept as attributes: of the arrays `before` a run, those that it left in place and gave a gradient."""
-    found = [Parameter(".".join(map(str, path)), path, _near(path)) for path in before]
-    return [p for p in found if follow(layer, p.path) is before[p.path]
-            and isinstance(gradient_of(layer, p), np.ndarray)]
-
-
-def _owners(thing, path=(), seen=None):
-    """(path, layer) of the layer and all layers inside it, also those in lists and dictionaries."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    yield path, thing
-    for name, value in _attributes(thing).items():
-        inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        for step, item in [((name,), value), *(((name, key), item) for key, item in inner)]:
-            if callable(getattr(item, "forward", None)) and callable(getattr(item, "backward", None)):
-                yield from _owners(item, (*path, *step), seen)
-
-
-def _attributes(thing):
-    """All attributes of an object, those in slots too."""
-    slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
-    return {**getattr(thing, "__dict__", {}), **{name: getattr(thing, name) for name in slots if hasattr(thing, name)}}
-
-
-def _kept(path, owner):
-    """Parameters in the owner's `params`, a dictionary or a list, however deep."""
-    for keys in _leaves(getattr(owner, "params", None)):
-        name = ".".join(map(str, (*path, *keys) if isinstance(keys[0], str) else (*path, "params", *keys)))
-        place = (*path, "params", *keys)
-        boxed = keys[-1] in VALUES and not isinstance(follow(owner, ("params", *keys[:-1])), dict)
-        yield Parameter(name, place, ((*place[:-1], "grad"),) if boxed else _near(place))
-
-
-def _leaves(container, keys=()):
-    items = container.items() if isinstance(container, dict) else (
-        enumerate(container) if isinstance(container, list) else ())
-    for key, value in items:
-        if _is_float(value):
-            yield *keys, key
-        elif _value_in(value):
-            yield *keys, key, _value_in(value)
-        else:
-            yield from _leaves(value, (*keys, key))
-
-
-def _boxed(path, owner):
-    """Parameters that are objects of their own, with value (or data) and grad."""
-    for name, thing in _attributes(owner).items():
-        value = _value_in(thing)
-        if value:
-            yield Parameter(".".join(map(str, (*path, name))), (*path, name, value), ((*path, name, "grad"),))
-
-
-def _value_in(thing):
-    if isinstance(thing, np.ndarray) or not hasattr(thing, "grad"):
-        return None
-    return next((name for name in VALUES if _is_float(getattr(thing, name, None))), None)
+def _is_gradient(path):
+    return any(step in ("grads", "grad", "cache") for step in path)
 
 
 def _near(path):
-    """Where the gradient of the array at `path` may be."""
+    """Where the gradient of the array at `path` may be, the likeliest place first."""
     *owner, name = path
-    if not isinstance(name, str):
-        return ((*("grads" if step == "params" else step for step in owner), name),)
-    names = [form.format(name) for form in GRADIENT_NAMES]
-    if "params" in owner:
-        at = owner.index("params")
-        inside = [(*owner[:at], "grads", *owner[at + 1:], other) for other in names]
-        return (*inside, *((*owner[:at], other) for other in names[1:] if at == len(owner) - 1))
-    return (*((*owner, other) for other in names[1:]), *((*owner, "grads", other) for other in names))
+    owner, found = tuple(owner), []
+    for i in reversed(range(len(owner))):
+        if owner[i] in CONTAINERS:                                  # params.W -> grads.W, grads.dW, dW
+            found += [(*owner[:i], "grads", *owner[i + 1:], form) for form in (name, *_forms(name))]
+            found += [(*owner[:i], *owner[i + 1:], form) for form in _forms(name)]
+        if isinstance(owner[i], str):                               # weights.W -> dweights.W, grads.W
+            found += [(*owner[:i], form, *owner[i + 1:], name) for form in (*_forms(owner[i]), "grads")]
+    if name in BOXED:
+        found.insert(0, (*owner, "grad"))
+    found += [(*owner, form) for form in _forms(name)]
+    found += [(*owner, "grads", form) for form in (name, *_forms(name))]
+    return tuple(found)
+
+
+def _forms(name):
+    return [form.format(name) for form in FORMS] if isinstance(name, str) else []
 
 
 def _steps(dotted):
     return tuple(int(step) if step.isdecimal() else step for step in dotted.split("."))
-
-
-def _is_float(value):
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"

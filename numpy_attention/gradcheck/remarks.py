@@ -1,17 +1,53 @@
-"""What the reader of a report should mind although it is no fault of the layer."""
+"""What the reader of a report should mind although it is no fault of the layer, and what could not be looked at."""
 import numpy as np
 
-from . import parameters
-from .callee import Finding
-from .near import near
-from .trial import Trial
+from .layer_under_test import Finding
 
 
-def remarks(subject, report, upstream, how):
+def unchecked(subject):
+    """What the output depends on, or what forward hands out, and no gradient was found for."""
+    found = [*subject.declined, *subject.odd, *subject.ignored]
+    return list(dict.fromkeys([*found, *(f.name for f in _matter(subject))]))
+
+
+def _matter(subject):
+    """Of the arrays without a row: those that change the output."""
+    doubtful = list({id(f.thing): f for f in subject.unnamed}.values())
+    if not doubtful or not _changes(subject, doubtful):
+        return []
+    return [f for f in doubtful if _changes(subject, [f])]
+
+
+def _changes(subject, some):
+    """Does the output change when these arrays do?"""
+    copy = subject.copy()
+    try:
+        before = copy.forward(restore=False)
+    except Finding:
+        return False
+    arrays = [copy.memo.get(id(f.thing), f.thing) if f.copied else f.thing for f in some]
+    kept = [array.copy() for array in arrays]
+    try:
+        for array in arrays:
+            frozen = not array.flags.writeable
+            if frozen:
+                array.setflags(write=True)
+            array[...] = array * 1.25 + np.random.default_rng(0).uniform(0.1, 0.5, array.shape)
+        after = copy.forward(restore=False)
+        return not (before.shape == after.shape and np.array_equal(before, after, equal_nan=True))
+    except (Finding, ValueError):
+        return True
+    finally:
+        for array, old in zip(arrays, kept, strict=True):
+            if array.flags.writeable:
+                array[...] = old
+
+
+def remarks(subject, ruler, report, upstreams, how):
     """Sentences about an upstream that hides mistakes, zeros by design, kinks, shared arrays, missing gradients."""
     found = []
-    constant = how == "as given" and upstream.size > 1 and (upstream == upstream.flat[0]).all()
-    if constant and _rows_are_fixed(subject.out):
+    constant = how == "as given" and upstreams[0].size > 1 and (upstreams[0] == upstreams[0].flat[0]).all()
+    if constant and _rows_are_fixed(subject.outs[0]):
         found.append("your upstream is constant and each row of the output has the same sum (a softmax?): their sum "
                      "never changes, so a backward that returns 0, or anything times 0, passes as well. Leave upstream "
                      "out for a random one")
@@ -22,32 +58,32 @@ def remarks(subject, report, upstream, how):
             found.append(f"{row.name}: {int(row.skipped.sum())} of {row.skipped.size} elements skipped, because the "
                          "output has a kink there (ReLU at 0, a tie of maxima) and no slope")
         elif row.kind in ("input", "parameter") and row.negligible:
-            always = _never_matters(subject, row.name)
+            always = _never_matters(subject, ruler, row.name)
             found.append(f"{row.name}: zero by design: whatever its values, the output is the same" if always else
                          f"{row.name}: all zero at these values (other values would matter)")
+        if row.unmeasured.any():
+            found.append(f"{row.name}: {int(row.unmeasured.sum())} of {row.unmeasured.size} elements could not be "
+                         "measured: the outputs are so large, so rough or so noisy beside these slopes that ±"
+                         f"{float(row.error[row.unmeasured].max()):.1e} is all that can be said. Check it at other "
+                         "numbers")
+        elif row.ok and not row.exact and row.error.size and not row.negligible:
+            with np.errstate(all="ignore"):
+                share = np.nanmedian(np.where(row.numeric != 0, row.error / np.abs(row.numeric), np.nan))
+            if share > 1e-5:
+                found.append(f"{row.name}: measured to {max(1, int(-np.log10(share)))} digits only: forward is rough "
+                             "or noisy here; is something computed in float32?")
     for variable in subject.variables.values():
         if len(variable.members) > 1:
-            found.append(f"{variable.name}: these inputs are one memory, so only the sum of their gradients was "
-                         "compared; give separate arrays to check each")
-    unknown = subject.returned.missing + subject.returned.declined
-    if unknown:
-        found.append(f"not checked, because there is no gradient: {', '.join(unknown)}")
-    matters = [".".join(map(str, path)) for path in subject.returned.unknown if _matters(subject, path)]
-    if matters:
-        found.append(f"not checked: the output depends on {', '.join(matters)} as well, but no gradient was found; if "
-                     f"there is one, say where: params={{{matters[0]!r}: ...}}")
+            found.append(f"{variable.name}: these are one memory, so only the sum of their gradients was compared; "
+                         "give separate arrays to check each")
+    if subject.writes and any(subject.written_names):
+        found.append(f"forward writes to {', '.join(subject.written_names)}; it was measured on fresh copies, so the "
+                     "slopes are those of the numbers as given")
+    if report.unchecked:
+        found.append(f"not checked: the output depends on {', '.join(report.unchecked)} as well, or hands it out, but "
+                     "no gradient was found; if there is one, say where: "
+                     f"params={{{report.unchecked[0]!r}: ...}}")
     return found
-
-
-def _matters(subject, path):
-    """Does the output change with the array at `path` of the layer?"""
-    callee = subject.pristine.copy()
-    array = parameters.follow(callee.layer, path)
-    parameters.put(callee.layer, path, array + np.random.default_rng(0).standard_normal(array.shape))
-    try:
-        return not near(Trial(callee, subject.arguments, subject.keywords, subject.globals).out, subject.out, 1e-6)
-    except Finding:
-        return False
 
 
 def _rows_are_fixed(out):
@@ -56,15 +92,13 @@ def _rows_are_fixed(out):
     return any(np.allclose(s, s.flat[0], rtol=1e-5, atol=1e-6) for s in sums if s.size > 1)
 
 
-def _never_matters(subject, name):
+def _never_matters(subject, ruler, name):
     """Does the output stay the same when this variable gets quite different values?"""
-    variable, here = subject.variables[name], subject.forward()
-    kept = variable.values.copy()
-    variable.values[:] = kept + np.random.default_rng(0).standard_normal(kept.size)
+    variable, copy = subject.variables[name], subject.copy()
+    other = variable.values + np.random.default_rng(0).standard_normal(variable.size) * ruler.scales[name]
+    copy.put(variable, other.astype(variable.values.dtype))
     try:
-        there = subject.forward()
+        size = np.abs(ruler.here).max(initial=0)
+        return np.allclose(copy.forward(), ruler.here, rtol=0, atol=1e-6 * size, equal_nan=True)
     except Finding:
         return False
-    finally:
-        variable.values[:] = kept
-    return near(there, here, 1e-6)

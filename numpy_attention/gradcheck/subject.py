@@ -1,164 +1,320 @@
 """What is checked: numbers that can be nudged, a forward, a backward.
 
-A gradient check asks one question of every number that goes into a layer: if I nudge this number, does the output
-move as backward says? A `Subject` is a layer seen that way: `variables` (its inputs and parameters), `forward()` at
-their present values, and `backward(dout)`, which hands out one gradient for each variable. It works on deep copies;
-the caller's layer and arrays are never touched.
+A gradient check asks one question of every number that goes into a layer: if I nudge this number, does the output move
+as backward says? A `Subject` is a layer seen that way. It hands out `Copy`s, each as untouched as the caller's layer:
+nothing that a layer keeps for itself (gradients that add up, a counter, running averages) travels from one to another.
 """
+import copy
+from dataclasses import replace
+
 import numpy as np
 
-from . import parameters
-from .callee import Finding, positional
-from .frozen import Frozen, FrozenGlobals
-from .returned import Returned
-from .trial import Trial, as_output, copied, starts_itself
-from .variables import Variable, variables
+from .copies import Held, duplicate, follow, walk
+from .layer_under_test import Finding, positional
+from .matching import match, slots, variables
+from .parameters import candidates
 
 
 class Subject:
-    """A layer with its inputs, on copies in the precision `dtype` (None: as they are)."""
+    """A layer with its inputs, in the precision `dtype` (None: as they are)."""
 
-    def __init__(self, callee, inputs, keywords, *, dtype=np.float64, params=None, frozen_globals=None):
-        self.callee, self.name, self.dtype, self.params = callee.copy(), callee.name, dtype, params
-        self.globals = frozen_globals or FrozenGlobals()
-        self.names, inputs, keywords = positional(callee, inputs, keywords)
-        lists = {id(a): _rectangular(a) for a in inputs if isinstance(a, list)}
-        self.given = [lists.get(id(a), a) for a in inputs]
-        self.converted = set()                      # precisions that were changed to dtype
-        self.arguments = [self._taken(a) for a in self.given]
-        self.keywords = {name: self._taken(a) for name, a in keywords.items()}
-        for p in parameters.find(self.callee.layer, params):
-            parameters.put(self.callee.layer, p.path, self._taken(parameters.follow(self.callee.layer, p.path)))
-        self.pristine = self.callee.copy()
+    def __init__(self, under_test, inputs, keywords, *, dtype=np.float64, params=None):
+        self.under_test, self.name, self.dtype, self.params = under_test, under_test.name, dtype, params
+        self.names, inputs, keywords = positional(under_test, inputs, keywords)
+        made = {id(a): _taken(a) for a in [*inputs, *keywords.values()]}
+        self.arguments, self.keywords = [made[id(a)] for a in inputs], {k: made[id(a)] for k, a in keywords.items()}
+        self.layer, self.outputs, self.bundled = under_test.things, 1, False
+        self.writes, self.drawn_from, self.variables = False, ["?"], {}
+        self._look_inside()
         self._first_run()
 
-    def _taken(self, given):
-        """Lists of numbers become arrays, floats get the precision asked for; all else stays."""
-        array = _rectangular(given) if isinstance(given, np.ndarray | list | float) else None
-        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fciub":
-            return given
-        if array.dtype.kind == "c":
-            raise ValueError("an input is complex; gradients are checked with respect to real numbers: give its real "
-                             "and imaginary parts as two inputs")
-        if array.dtype.kind != "f" or self.dtype is None or array.dtype == self.dtype:
-            return np.asarray(array)
-        self.converted.add(str(array.dtype))
-        return array.astype(self.dtype)
+    def _look_inside(self):
+        seen = {}
+        self.inner = list(walk(self.layer, seen=seen))
+        self.found = [*self.inner, *walk([self.arguments, self.keywords], seen=seen)]
+        self.held = Held.now(self.found)
+        self.converted = {str(f.thing.dtype) for f in self.found if f.copied and type(f.thing) is np.ndarray
+                          and f.thing.dtype.kind == "f" and self.dtype is not None and f.thing.dtype != self.dtype}
 
-    def is_all(self, dtype):
-        """Is every float array that goes in of this precision already?"""
-        arrays = [*self.arguments, *self.keywords.values(),
-                  *(parameters.follow(self.pristine.layer, p.path)
-                    for p in self.returned.arrays if _is_parameter(p))]
-        return all(a.dtype == dtype for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind == "f")
+    def copy(self, complex_variables=False):
+        """A fresh Copy; in one for the complex step all variables are complex."""
+        kind, nudged = self.dtype, set()
+        if complex_variables:
+            nudged = {id(m.array) for v in self.variables.values() for m, _ in v.members}
+
+        def dtype_of(array):
+            dtype = array.dtype if array.dtype.kind != "f" or kind is None else np.dtype(kind)
+            return np.result_type(dtype, np.complex64) if id(array) in nudged else dtype
+        try:
+            return Copy(self, *duplicate((self.layer, self.arguments, self.keywords), self.found, dtype_of))
+        except Exception as error:
+            raise TypeError(f"{self.name} cannot be copied ({error}), and a check never works on your own: "
+                            "keep what cannot be copied out of the layer") from None
 
     def _first_run(self):
         """See what comes out, which gradients come back, and so what the variables are."""
-        trial = self.trial()
-        self.out, self.drawn_from = trial.out, trial.frozen.moved() + self.globals.moved()
-        self.returned = Returned(trial, self.names, self.given, self.params)
-        if self.returned.doubtful:
-            self._try_as_floats(self.returned.doubtful)
-        inputs = {where: pair for where, pair in self.returned.arrays.items() if not _is_parameter(where)}
-        memory = {where: self.given[where] if isinstance(where, int) else pair[1] for where, pair in inputs.items()}
-        found = variables(inputs, memory)
-        for p in filter(_is_parameter, self.returned.arrays):
-            array = parameters.follow(self.callee.layer, p.path)
-            found.append(Variable(p.name, "parameter", array, array.shape, [(p, None)]))
-        self.variables = {}
-        for variable in found:
-            variable.name += "'" * (variable.name in self.variables)    # an input and a parameter of one name
-            self.variables[variable.name] = variable
+        trial = self.copy()
+        trial.held.rewind()
+        trial.forward()
+        self.writes = trial.written()
+        self.written_names = []
+        self.drawn_from = trial.held.moved()
+        made = {id(f.thing) for f in walk(trial.layer) if isinstance(f.thing, np.ndarray)}
+        trial.forward()
+        self._see_outputs(trial)
+        self.out, self.outs, self.shapes = trial.forward(), trial.outs, [o.shape for o in trial.outs]
+        self.is_loss = len(self.shapes) == 1 and self.shapes[0] == () and not self.under_test.upstreams_wanted()
+        stays = [f for f in walk(trial.layer) if isinstance(f.thing, np.ndarray) and id(f.thing) in made]
+        raw = self._first_backward(trial)
+        twins = {id(trial.memo[id(f.thing)]): f.thing for f in self.inner if id(f.thing) in trial.memo and f.copied
+                 and isinstance(f.thing, np.ndarray)}
+        late = [f for f in stays if f.copied and id(f.thing) not in twins]
+        if any(p.gradient(trial.layer) is not None for p in candidates(late)) and self.params is None:
+            built = self.copy()                     # weights made at first use: from now on they are there
+            built.forward()
+            self.layer = built.layer
+            self._look_inside()
+            return self._first_run()
+        here = {id(f.thing) for f in stays}
+        kept = [f for f in self.inner if not isinstance(f.thing, np.ndarray) or not f.copied
+                or id(trial.memo.get(id(f.thing))) in here]
+        self._sort(trial, raw, candidates(kept, self.params))
+
+    def _see_outputs(self, trial):
+        """One output or several? backward's places say how many it is asked about."""
+        floats = sum(isinstance(o, np.ndarray) and o.dtype.kind == "f" for o in trial.all_outs)
+        wanted = self.under_test.upstreams_wanted()
+        if floats > 1 and wanted > 1:
+            self.outputs = min(floats, wanted)
+        elif floats > 1 and self.under_test.takes_cache:
+            self.outputs, self.bundled = floats, True
+        self.ignored = [f"output {i}" for i, o in enumerate(trial.all_outs) if i >= self.outputs and np.ndim(o)
+                        and np.asarray(o).dtype.kind == "f"]
+
+    def _first_backward(self, trial):
+        zeros = [np.zeros(shape, _real(o.dtype)) for shape, o in zip(self.shapes, trial.outs, strict=True)]
+        self.into = slots(self.arguments, self.keywords, self.names)
+        try:
+            return trial.returned(zeros)
+        except Finding:
+            if not self.ignored:
+                raise
+        self.outputs, self.bundled, self.ignored = 1 + len(self.ignored), True, []
+        self.out, self.outs, self.shapes = trial.forward(), trial.outs, [o.shape for o in trial.outs]
+        return trial.returned([np.zeros(o.shape, _real(o.dtype)) for o in trial.outs])
+
+    def random_upstreams(self, rng):
+        """A random upstream gradient for each output, in its precision."""
+        return [rng.standard_normal(o.shape).astype(_real(o.dtype)) for o in self.outs]
+
+    def converted_by(self, dtype):
+        """Would this precision change anything?"""
+        return any(f.copied and type(f.thing) is np.ndarray and f.thing.dtype.kind == "f" and f.thing.dtype != dtype
+                   for f in self.found)
+
+    def at(self, numbers):
+        """The same at other inputs, {id(array): other numbers}; None where inputs share memory in part."""
+        there, memo = copy.copy(self), dict(numbers)
+        there.arguments, there.keywords = copy.deepcopy((self.arguments, self.keywords), memo)
+        there._look_inside()
+        members = [replace(m, array=memo[id(m.array)]) if id(m.array) in numbers else m
+                   for v in self.variables.values() for m, _ in v.members]
+        there.variables = variables(members)
+        for variable in there.variables.values():
+            variable.values = variable.values.astype(variable.values.dtype if self.dtype is None else self.dtype)
+        return there if len(there.variables) == len(self.variables) else None
+
+    def _sort(self, trial, raw, possible):
+        """Into variables, and what is not checked."""
+        titles = {s: trial.title(s) for s in self.into if not s.path and isinstance(s.argument, int)}
+        into = [replace(s, name=titles.get(s, s.name)) for s in self.into]
+        numbers = [s for s in into if s.array.dtype.kind == "f"]
+        got = [s for s in numbers if s.gradient(raw, trial.layer) is not None]
+        got += [s for s in numbers if all(s is not g for g in got) and any(_same_place(s.array, g.array) for g in got)]
+        whole = [s for s in into if s.array.dtype.kind in "iu" and isinstance(s.argument, int) and not s.path
+                 and s.gradient(raw, trial.layer) is not None
+                 and np.shape(s.gradient(raw, trial.layer)) == s.array.shape
+                 and s.name not in (follow(self.layer, ("integer_inputs",)) or ())]
+        if whole and self._as_floats(whole):
+            return
+        gradients = {p: p.gradient(trial.layer) for p in possible}
+        mine = {id(s.array) for s in into}
+        floats = [p for p in possible if gradients[p] is not None and p.array.dtype.kind == "f"]
+        self.variables = variables([*got, *(p for p in floats if id(p.array) not in mine)])
+        for variable in self.variables.values():
+            variable.values = variable.values.astype(variable.values.dtype if self.dtype is None else self.dtype)
+        self.odd = [f"{p.name} ({p.array.dtype} numbers)" for p in possible
+                    if p.array.dtype.kind in "iuc" and gradients[p] is not None]
         if not self.variables:
             raise Finding(f"there is nothing to check: {self.name} has no parameters and no input with a gradient")
-        self.is_loss = starts_itself(self.callee, self.out)
-        self.frozen = Frozen(self.callee.layer)
-        self.use(None)
+        copy = self.copy()
+        copy.forward()
+        self.written_names = copy.changed()
+        checked = {id(m.array) for v in self.variables.values() for m, _ in v.members}
+        self.declined = [s.name for s in numbers if id(s.array) not in checked]
+        self.unnamed = [f for f in self.found if isinstance(f.thing, np.ndarray) and f.thing.dtype.kind in "fc"
+                        and id(f.thing) not in checked and f.thing.size and id(f.thing) not in mine]
 
-    def _try_as_floats(self, doubtful):
+    def _as_floats(self, whole):
         """Whole numbers that got a gradient are floats in disguise, unless the layer cannot do without whole ones."""
-        kept = list(self.arguments)
-        for i in doubtful:
-            self.arguments[i] = self.arguments[i].astype(self.dtype or np.float64)
+        kept = self.arguments
+        self.arguments = [a.astype(self.dtype or np.float64) if any(s.argument == i for s in whole) else a
+                          for i, a in enumerate(kept)]
+        self._look_inside()
         try:
-            self.returned = Returned(self.trial(), self.names, self.given, self.params)
+            self._first_run()
+            return True
         except Finding:
             self.arguments = kept
-            for i in doubtful:
-                del self.returned.arrays[i]
+            self._look_inside()
+            return False
 
-    def array_of(self, where):
-        """The array of an argument, keyword or Parameter, as it was before any run."""
-        if _is_parameter(where):
-            return parameters.follow(self.pristine.layer, where.path)
-        return self.arguments[where] if isinstance(where, int) else self.keywords[where]
 
-    def trial(self):
-        """A fresh copy, run forward once."""
-        return Trial(self.pristine, self.arguments, self.keywords, self.globals)
+class Copy:
+    """One copy of the layer and its inputs: `forward()` at its present numbers, `backward(upstreams)`."""
 
-    def backward(self, dout):
-        """{name: gradient} of Σ dout ∘ out, from a fresh copy."""
-        return self.totals(self.returned.gradients(self.trial(), dout))
+    def __init__(self, subject, things, memo):
+        self.subject, self.memo = subject, memo
+        self.layer, self.arguments, self.keywords = things
+        self.held = subject.held.of(memo)
+        self.moved, self.outs, self.cache = {}, [], None
+        self.plain = all(type(a) is np.ndarray or isinstance(a, int | float | str | None)
+                          for a in [*self.arguments, *self.keywords.values()])
 
-    def totals(self, gradients):
-        """{variable: gradient} from {where: gradient}; a gradient of the wrong shape counts as NaN."""
-        found = {}
-        for name, variable in self.variables.items():
-            mine = [(gradients.get(where), places) for where, places in variable.members]
-            fits = all(g is None or variable.fits(g, places) for g, places in mine)
-            found[name] = variable.total(mine) if fits else np.full(variable.shape, np.nan)
+    def put(self, variable, row):
+        """Set all places of a variable to these numbers."""
+        self.moved[variable.name] = variable, row
+        for member, places in variable.members:
+            self.memo[id(member.array)][...] = row.reshape(member.array.shape) if places is None else row[places]
+
+    def restore(self):
+        """Undo what forward has written to the layer's own arrays."""
+        for f in self.subject.found:
+            twin = self.memo.get(id(f.thing))
+            if f.copied and type(f.thing) is np.ndarray and isinstance(twin, np.ndarray) and twin.flags.writeable:
+                twin[...] = f.thing
+        for variable, row in list(self.moved.values()):
+            self.put(variable, row)
+
+    def forward(self, restore=True):
+        """The output, flat, for fresh copies of the inputs; of several outputs those that backward is asked about."""
+        if restore and self.subject.writes:
+            self.restore()
+        if self.subject.drawn_from:
+            self.held.rewind()
+        self.given, self.options = self._fresh()
+        return self.run(self.given, self.options)
+
+    def run(self, arguments, keywords):
+        """The flat output for these arguments."""
+        subject = self.subject
+        out, self.cache = subject.under_test.forward(self.layer, arguments, keywords)
+        self.all_outs = list(out) if isinstance(out, tuple) and out else [out]
+        self.outs = [_as_array(subject.name, o) for o in self.all_outs[:subject.outputs]]
+        return self.outs[0].reshape(-1) if len(self.outs) == 1 else np.concatenate([o.reshape(-1) for o in self.outs])
+
+    def _fresh(self):
+        if not self.plain:
+            return copy.deepcopy((self.arguments, self.keywords))
+        made = {id(a): a.copy(order="K") if type(a) is np.ndarray else a
+                for a in [*self.arguments, *self.keywords.values()]}
+        return [made[id(a)] for a in self.arguments], {name: made[id(a)] for name, a in self.keywords.items()}
+
+    def changed(self):
+        """The names of the inputs and parameters that the last forward has written to."""
+        names = self.subject.names
+        found = [a.name for a, b in zip(slots(self.arguments, self.keywords, names),
+                                        slots(self.given, self.options, names), strict=False)
+                 if not same_bits(a.array, b.array)]
+        for variable in self.subject.variables.values():
+            found += [m.name for m, _ in variable.members if variable.kind == "parameter"
+                      and not same_bits(m.array.astype(self.memo[id(m.array)].dtype), self.memo[id(m.array)])]
         return found
 
-    def use(self, dtype, only=None):
-        """Carry all variables, or the one named, as `dtype` from now on; None for the precision that they came in."""
-        self._inputs, self._options = list(self.arguments), dict(self.keywords)
-        self._moving, still = [], {*range(len(self._inputs)), *self._options}
-        for variable in self.variables.values():
-            variable.use(dtype if only in (None, variable.name) else None)
-            for where, places in variable.members:
-                if _is_parameter(where):
-                    parameters.put(self.callee.layer, where.path, variable.array())
-                else:
-                    self._moving.append((self._target(where), where, variable, places))
-                    still.remove(where)
-        self._still = [(self._target(where), where, self._target(where)[where]) for where in still
-                       if copied(self._target(where)[where]) is not self._target(where)[where]]
+    def written(self):
+        """Has forward written to anything that was there before?"""
+        return bool(self.changed()) or any(
+            f.copied and type(f.thing) is np.ndarray and id(f.thing) in self.memo
+            and not same_bits(f.thing.astype(self.memo[id(f.thing)].dtype), self.memo[id(f.thing)])
+            for f in self.subject.inner)
 
-    def _target(self, where):
-        return self._inputs if isinstance(where, int) else self._options
+    def backward(self, upstreams):
+        """{variable: gradient}."""
+        raw = self.returned(upstreams)
+        return {name: v.total([self._gradient(m, raw) for m, _ in v.members])
+                for name, v in self.subject.variables.items()}
 
-    def forward(self):
-        """The output at the variables' present values."""
-        return self.run(*self.present())
+    def each(self, upstreams):
+        """[(member, gradient)] of all variables, in their own precision; copies: a layer may write to old arrays."""
+        raw = self.returned(upstreams)
+        return [(m, np.array(g)) for v in self.subject.variables.values() for m, _ in v.members
+                for g in [self._gradient(m, raw)] if g is not None]
 
-    def run(self, arguments, options):
-        """The output for these arguments, with the random numbers put back to where they were."""
-        self.frozen.rewind()
-        if self.drawn_from:
-            self.globals.rewind()
-        return as_output(self.name, self.callee.forward(*arguments, **options))
+    def _gradient(self, member, raw):
+        found = member.gradient(raw, self.layer) if hasattr(member, "argument") else member.gradient(self.layer)
+        return None if found is None else _as_numbers(found)
 
-    def present(self):
-        """(arguments, options) at the variables' present values."""
-        for target, where, given in self._still:
-            target[where] = copied(given)
-        made = {}                                       # arrays that are one for the caller stay one for the layer
-        for target, where, variable, places in self._moving:
-            key = variable.name, id(places)
-            if key not in made:
-                made[key] = variable.array(places).copy()
-            target[where] = made[key]
-        return list(self._inputs), dict(self._options)
+    def returned(self, upstreams):
+        """What backward hands out, by argument."""
+        subject, under_test = self.subject, self.subject.under_test
+        under_test.forget(self.layer)
+        douts = [] if subject.is_loss else [tuple(upstreams)] if subject.bundled else upstreams
+        returned = under_test.backward(self.layer, douts, self.cache)
+        if returned is None or (isinstance(returned, list | tuple | dict) and not len(returned)):
+            grads = follow(self.layer, ("grads",))
+            returned = dict(grads) if isinstance(grads, dict) and subject.into else returned
+        return match(under_test.backward_name, returned, subject.into, subject.names, len(subject.arguments))
+
+    def title(self, slot):
+        """The name that the layer's cache gives the argument first: the query of mha(x) is x, the key of two memory."""
+        cache, names = follow(self.layer, ("cache",)), self.subject.names
+        if not isinstance(cache, dict) or slot.name not in cache:
+            return slot.name
+        return next(other for other, array in cache.items() if array is cache[slot.name] and (
+            other == slot.name or other not in names))
 
 
-def _rectangular(given):
-    """A list as an array if its rows are equally long; if not, as it is: the layer will say what it thinks of it."""
+def same_bits(a, b):
+    """Equal bit for bit, as arrays."""
+    return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _taken(given):
+    """Lists of numbers become arrays; complex numbers are refused; all else stays."""
+    holds_arrays = isinstance(given, list) and any(isinstance(item, np.ndarray) and item.ndim for item in given)
+    if not isinstance(given, np.ndarray | list | float) or holds_arrays:
+        return given
     try:
-        return np.asarray(given)
+        array = np.asarray(given)
     except ValueError:
         return given
+    if array.dtype.kind not in "fciub":
+        return given
+    if array.dtype.kind == "c":
+        raise ValueError("an input is complex; gradients are checked with respect to real numbers: give its real "
+                         "and imaginary parts as two inputs")
+    return array
 
 
-def _is_parameter(where):
-    return isinstance(where, parameters.Parameter)
+def _as_array(name, out):
+    array = np.array(out) if not isinstance(out, np.ndarray) or out.dtype != object else np.array(out.tolist())
+    if array.dtype.kind not in "fciub":
+        raise Finding(f"{name}.forward must return an array of numbers; it returned {type(out).__name__}")
+    return array
+
+
+def _as_numbers(gradient):
+    """The gradient as an array; NaN if it holds anything else than real numbers."""
+    try:
+        array = np.asarray(gradient)
+    except ValueError:
+        return np.array(np.nan)
+    return array if array.dtype.kind in "fiub" else np.full(array.shape, np.nan)
+
+
+def _real(dtype):
+    return dtype if dtype.kind == "f" else np.dtype(float)
+
+
+def _same_place(a, b):
+    return a.shape == b.shape and a.strides == b.strides and np.shares_memory(a, b)

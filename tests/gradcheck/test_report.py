@@ -7,7 +7,7 @@ import pytest
 
 import numpy_attention as na
 from numpy_attention.gradcheck import step_curve
-from numpy_attention.gradcheck.layout import columns, paragraphs, table
+from numpy_attention.words.terminal import width
 
 from .test_others_layers import affine_backward, affine_forward, normal, text
 
@@ -29,7 +29,7 @@ def report_of(change, **options):
 
 def test_str_fits_a_terminal_and_shows_every_tensor():
     report = na.check_gradients(na.TransformerEncoder(1, 4, 2, 5, rng=0), normal(2, 3, 4))
-    assert max(map(columns, str(report).splitlines())) <= 80
+    assert max(map(width, str(report).splitlines())) <= 80
     assert all(row.name in str(report) for row in report.rows)
     assert "\x1b" not in str(report)
     assert str(report) == repr(report)
@@ -182,9 +182,3 @@ def test_the_v_curve_has_its_floor():
     assert best["complex step"][1] < 1e-14 < 1e-12 < best["float64 central"][1] < best["float64 one-sided"][1]
     assert 1e-6 <= best["float64 central"][0] <= 1e-4
     assert best["float32 central"][0] >= 1e-3
-
-
-def test_layout_is_safe_for_wide_characters():
-    lines = table(("词", ">数"), [["注意力", "1"], ["ab", "22"]])
-    assert lines == ["词     数", "注意力  1", "ab     22"]
-    assert all(columns(line) <= 80 for line in paragraphs(["很长 " * 60]))

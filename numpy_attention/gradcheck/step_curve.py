@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .callee import callee
-from .choose import choose_upstream
+from ..words.pictures import draw
+from .layer_under_test import layer_under_test
 from .subject import Subject
 
 STEPS = tuple(10.0 ** -k for k in range(1, 17))
@@ -36,8 +36,7 @@ class StepCurve(NamedTuple):
 
     def plot(self, **options):
         """Error against step, both on logarithmic scales; returns a matplotlib Figure."""
-        from .picture import plot_steps
-        return plot_steps(self, **options)
+        return draw("plot_step_curve", self.steps, self.errors, name=f"d{self.tensor}", **options)
 
 
 def step_curve(layer, *inputs, tensor=None, rng=0, steps=STEPS, **keywords):
@@ -52,46 +51,44 @@ def step_curve(layer, *inputs, tensor=None, rng=0, steps=STEPS, **keywords):
     >>> [bool(curve.best()[way][1] < limit) for way, limit in (("complex step", 1e-14), ("float64 central", 1e-9))]
     [True, True]
     """
-    its, errors = callee(layer), {}
-    upstream, reference = None, None
+    errors, upstreams = {}, None
     for dtype in (np.float64, np.float32):
-        subject = Subject(its, inputs, keywords, dtype=np.dtype(dtype))
+        subject = Subject(layer_under_test(layer), inputs, keywords, dtype=np.dtype(dtype))
         name = next(iter(subject.variables)) if tensor is None else tensor
         if name not in subject.variables:
             raise ValueError(f"there is no tensor {name!r}; there are {', '.join(subject.variables)}")
-        if upstream is None:
-            upstream, _ = choose_upstream(subject, None, np.random.default_rng(rng))
-            reference = np.asarray(subject.backward(upstream)[name], float).reshape(-1)[:MOST]
-        weights = upstream.reshape(-1).astype(float)
+        if upstreams is None:
+            upstreams = subject.random_upstreams(np.random.default_rng(rng))
+            copy = subject.copy()
+            copy.forward()
+            reference = copy.backward(upstreams)[name].reshape(-1)[:MOST]
+        weights = np.concatenate([u.reshape(-1) for u in upstreams]).astype(float)
 
         def error(slopes, reference=reference):
             return float(np.abs(slopes - reference).max() / np.abs(reference).max())
 
-        word = np.dtype(dtype).name
         for way, low in (("one-sided", 0), ("central", -1)):
-            errors[f"{word} {way}"] = [error(_slopes(subject, name, weights, h, low)) for h in steps]
+            errors[f"{np.dtype(dtype).name} {way}"] = [error(_slopes(subject, name, weights, h, low)) for h in steps]
         if dtype is np.float64:
-            subject.use(np.complex128)
-            errors["complex step"] = [error(_complex_slopes(subject, name, weights, h)) for h in steps]
+            errors["complex step"] = [error(_slopes(subject, name, weights, 1j * h)) for h in steps]
     return StepCurve(name, tuple(steps), errors)
 
 
-def _slopes(subject, name, weights, h, low):
-    values, found = subject.variables[name].values, []
-    for i, kept in enumerate(values[:MOST].copy()):
-        values[i] = kept + h
-        above = subject.forward().reshape(-1)
-        values[i] = kept + low * h
-        below = subject.forward().reshape(-1)
-        values[i] = kept
-        found.append(weights @ (above - below) / (h * (1 - low)))
+def _slopes(subject, name, weights, h, low=0):
+    """Of the first numbers: from h and `low` times h, or by the complex step if h is imaginary."""
+    variable, imaginary, found = subject.variables[name], isinstance(h, complex), []
+    copy = subject.copy(complex_variables=imaginary)
+    values = variable.values.astype(complex if imaginary else variable.values.dtype)
+
+    def loss(i, nudge):
+        values[i] = variable.values[i] + nudge
+        copy.put(variable, values)
+        values[i] = variable.values[i]
+        return copy.forward()
+
+    for i in range(min(MOST, variable.size)):
+        if imaginary:
+            found.append(loss(i, h).imag @ weights / abs(h))
+        else:
+            found.append(weights @ (loss(i, h) - loss(i, low * h)) / (h * (1 - low)))
     return np.array(found, float)
-
-
-def _complex_slopes(subject, name, weights, h):
-    values, found = subject.variables[name].values, []
-    for i, kept in enumerate(values[:MOST].copy()):
-        values[i] = kept + 1j * h
-        found.append(weights @ subject.forward().imag.reshape(-1) / h)
-        values[i] = kept
-    return np.array(found)

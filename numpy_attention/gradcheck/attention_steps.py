@@ -6,20 +6,20 @@ mistake would make of it?
 """
 import numpy as np
 
-from .callee import Finding
-from .near import near
+from .copies import follow
+from .layer_under_test import Finding
 
 SAME = 1e-9
 
 
-def story(trial, subject, upstream):
+def story(trial, subject, upstreams):
     """Sentences about the steps of attention that do not follow from the step before; none for other layers."""
-    cache, grads = (getattr(trial.callee.layer, name, None) for name in ("cache", "grads"))
+    cache, grads = (follow(trial.layer, (name,)) for name in ("cache", "grads"))
     if isinstance(cache, dict) and isinstance(grads, dict):
         known = {**cache, **{f"d{name}": g for name, g in grads.items() if isinstance(g, np.ndarray)}}
         steps = [text for step in (_softmax_step, _value_step, _weights_step) for text in step(known)]
-        return steps + _split_steps(trial.callee.layer, known)
-    return _plain_softmax(trial, subject, upstream)
+        return steps + _split_steps(trial.layer, known)
+    return _plain_softmax(trial, subject, upstreams)
 
 
 def _softmax_step(known):
@@ -88,16 +88,16 @@ def softmax_fault(weights, dweights, dscores):
     return next((text for text, wrong in faults.items() if near(dscores, wrong, SAME)), None)
 
 
-def _plain_softmax(trial, subject, upstream):
+def _plain_softmax(trial, subject, upstreams):
     """The same for a softmax written as a function or a layer of somebody's own."""
-    out = subject.out
+    out = trial.outs[0]
     if out.ndim == 0 or not np.allclose(out.sum(axis=-1), 1) or (out < 0).any():
         return []
     try:
-        found = subject.returned.gradients(trial, upstream)
+        found = trial.each([u.copy() for u in upstreams])
     except Finding:
         return []
-    texts = [softmax_fault(out, upstream, g) for g in found.values() if g.shape == out.shape]
+    texts = [softmax_fault(out, upstreams[0], g) for _, g in found if g.shape == out.shape]
     return [f"softmax: {text}" for text in texts if text]
 
 
@@ -114,3 +114,9 @@ def _proportional(a, b):
     if a.shape != b.shape or not (b * b).sum() > 0:
         return False
     return near(a, b * ((a * b).sum() / (b * b).sum()), SAME)
+
+
+def near(a, b, share):
+    """Do a and b, of one shape, differ by no more than this share of the largest number in b?"""
+    size = np.abs(b).max(initial=0, where=np.isfinite(b))
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=0, atol=share * size, equal_nan=True))

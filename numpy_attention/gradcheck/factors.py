@@ -11,12 +11,13 @@ from ..layers.variants.dropout import Dropout
 
 def sizes(subject, trial):
     """{symbol: length} of the axes: N, L, d_k ... where the layer states its shapes, else x.shape[0] and so on."""
-    found = _stated(trial.callee.layer) if isinstance(trial.callee.layer, Layer) else {}
+    found = _stated(trial.layer) if isinstance(trial.layer, Layer) else {}
     if not found:
         shapes = {**{name: v.shape for name, v in subject.variables.items() if v.kind == "input"},
-                  "out": subject.out.shape}
+                  "out": subject.shapes[0]}
         found = {f"{name}.shape[{axis}]": n for name, shape in shapes.items() for axis, n in enumerate(shape)}
-    return {symbol: n for symbol, n in found.items() if n > 1} | _dropouts(trial.callee.layer)
+    found = {symbol: found[symbol] for symbol in sorted(found, key=lambda symbol: symbol != "d_k")}    # the usual scale
+    return {symbol: n for symbol, n in found.items() if n > 1} | _dropouts(trial.layer)
 
 
 def _dropouts(layer):
@@ -42,7 +43,7 @@ def _stated(layer):
 
 
 def name_of(ratio, symbols):
-    """The ratio in words, to stand after "... times what it should be"."""
+    """The ratio in words, to stand after "... times what it should be"; nothing if several names would fit."""
     if not math.isfinite(ratio) or ratio == 0:
         return ""
     if math.isclose(ratio, -1, rel_tol=1e-4):
@@ -52,10 +53,14 @@ def name_of(ratio, symbols):
         named = [text for value, text in candidates if math.isclose(abs(ratio), value, rel_tol=1e-4)]
         if named:
             break
+    first = [text for text in named if "√d_k" in text and "the scale" in text]     # no scale is as common as this one
+    named = first[:1] or named
     fraction = Fraction(abs(ratio)).limit_denominator(12)
-    if not named and math.isclose(fraction, abs(ratio), rel_tol=1e-5):
+    if not named and math.isclose(fraction, abs(ratio), rel_tol=1e-5) and fraction != 1:
         named = [str(fraction)]
-    return f", which is {'; or '.join(named[:2])}{sign}" if named else sign
+    if len(named) > 1:
+        return f", which could be {' or '.join(text.partition(':')[0] for text in named[:3])}{sign}"
+    return f", which is {named[0]}{sign}" if named else sign
 
 
 def _lengths(symbols):

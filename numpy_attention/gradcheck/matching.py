@@ -1,0 +1,188 @@
+"""Which gradient belongs to which input, and which inputs are one.
+
+backward hands out arrays without names, so they are matched with the inputs: one gradient for each input, in their
+order; inputs that are no floats (ids, labels, options) may be left out or get None. A dictionary is read by name. An
+input that is a list or a dictionary of arrays gets a list or a dictionary of gradients.
+
+Most often one array is one variable. But attention is called with query = key = value, and then nudging a number of the
+query nudges the key and the value as well: the slope that is measured is the sum of three gradients. Arrays that share
+memory, whole or in part, are therefore one variable: a flat row of the numbers that exist, and for every array the
+places of its numbers in that row.
+"""
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from .copies import follow
+from .layer_under_test import Finding
+
+
+@dataclass(eq=False)
+class Slot:
+    """A place where an array goes in: argument number or keyword, and the path inside it if it is a container."""
+
+    argument: object
+    path: tuple
+    name: str
+    array: np.ndarray
+
+    def gradient(self, raw, layer):
+        """Its gradient in what backward handed out, or under its name in the layer's grads."""
+        if self.argument in raw:
+            found = raw[self.argument]
+            return follow(found, self.path) if self.path else found
+        return follow(layer, ("grads", self.argument)) if isinstance(self.argument, str) else None
+
+
+def slots(arguments, keywords, names):
+    """Every array that goes in."""
+    found = []
+    for key, name, given in [*((i, names[i], a) for i, a in enumerate(arguments)), *((k, k, a) for k, a in
+                                                                                   keywords.items())]:
+        found += [Slot(key, path, ".".join([name, *map(str, path)]), array) for path, array in _arrays(given)]
+    return found
+
+
+def _arrays(given, path=()):
+    if isinstance(given, np.ndarray):
+        if given.dtype.kind in "fciub":
+            yield path, given
+    elif isinstance(given, list | tuple | deque | dict):
+        for step, inner in given.items() if isinstance(given, dict) else enumerate(given):
+            yield from _arrays(inner, (*path, step))
+
+
+def match(name, returned, into, names, count):
+    """{argument: gradient or container of gradients}: what backward returned, beside what went in.
+
+    Args: into: the Slots. names: of the positional arguments; count: how many there are.
+    Raises: Finding if the numbers do not fit.
+    """
+    raw = listed(returned)
+    floats = list(dict.fromkeys(s.argument for s in into if s.array.dtype.kind in "fc"))
+    inputs = ", ".join(str(names[i]) if isinstance(i, int) else i for i in floats)
+    whole = list(dict.fromkeys(s.argument for s in into if isinstance(s.argument, int) and s.array.dtype.kind != "b"))
+    if isinstance(raw, dict):
+        keys = {i: next((key for key in (word, f"d{word}", f"grad_{word}", f"d_{word}") if key in raw), None)
+                for i, word in [*enumerate(names), *((k, k) for k in floats if isinstance(k, str))]}
+        found = {i: raw[key] for i, key in keys.items() if key is not None}
+        if floats and not found and len(whole) == 1 and any(s.path for s in into):
+            return {whole[0]: raw}                  # one argument, itself a dictionary
+        if floats and not found:
+            raise Finding(f"{name} hands out no gradient for {inputs}, only for {', '.join(map(str, raw))}")
+        return found
+    parts = [s for s in into if s.argument == floats[0]] if len(floats) == 1 else []
+    if len(parts) > 1 and len(raw) == len(parts) != 1:
+        return {floats[0]: raw}                     # one argument, itself a list
+    own = [i for i in floats if isinstance(i, int)]
+    first = {}
+    for s in into:
+        if s.argument in own and not s.path:
+            first.setdefault((s.array.__array_interface__["data"][0], s.array.shape, s.array.strides), s.argument)
+    different = [i for i in own if i in first.values() or any(s.path for s in into if s.argument == i)]
+    for some in (range(count), whole, own, floats, different):
+        if len(some) == len(raw):
+            return dict(zip(some, raw, strict=True))
+    raise Finding(f"{name} returned {len(raw) or 'no'} gradient{'s' * (len(raw) != 1)}, but forward took "
+                  f"{len(floats)} input{'s' * (len(floats) != 1)} ({inputs}): it should return one for each")
+
+
+def listed(returned):
+    """What backward returned as a list or a dictionary."""
+    if returned is None:
+        return []
+    if isinstance(returned, dict):
+        return returned
+    if isinstance(returned, list) and all(isinstance(number, int | float) for number in returned):
+        return [returned]                           # one gradient, as a plain list of numbers
+    return list(returned) if isinstance(returned, tuple | list) else [returned]
+
+
+class Variable:
+    """Numbers that are nudged together with all places that they go to.
+
+    `values`: the flat row; `members`: pairs (Slot or Parameter, places), places being an index array of that member's
+    shape, or None where the array simply is the row. `kind`: "input" or "parameter".
+    """
+
+    def __init__(self, members):
+        self.members = sorted(members, key=lambda member: -member[0].array.size)
+        self.kind = "input" if isinstance(members[0][0], Slot) else "parameter"
+        first = members[0][0].array
+        joined = "=" if members[0][1] is None else "+"
+        self.name = joined.join(member.name for member, _ in members)
+        if members[0][1] is None:
+            self.shape, self.values = first.shape, np.array(first).reshape(-1)
+        else:
+            self.values = np.empty(1 + max(places.max() for _, places in members), first.dtype)
+            for member, places in members:
+                self.values[places] = member.array
+            self.shape = self.values.shape
+
+    @property
+    def size(self):
+        return self.values.size
+
+    def scale(self):
+        """How large a nudge is natural for each number: its own size; for a very small one that of the others."""
+        sizes = np.abs(self.values.astype(float))
+        sizes = np.where(np.isfinite(sizes), sizes, 0)
+        some = sizes[sizes > 0]
+        return np.maximum(sizes, (0.03 if some.size else 1.0) * (np.median(some) if some.size else 1.0))
+
+    def total(self, gradients):
+        """The row's gradient from those of its members: where they share a number, they add up.
+
+        Gradients of parameters that are views of one another, as the parameters are, are counted once.
+        """
+        total, seen = np.zeros(self.shape), []
+        for (member, places), gradient in zip(self.members, gradients, strict=True):
+            if gradient is None:
+                continue
+            if gradient.shape != member.array.shape or gradient.dtype.kind not in "fiub":
+                return np.full(self.shape, np.nan)
+            if self.kind == "parameter" and any(np.shares_memory(gradient, other) for other in seen):
+                continue
+            seen.append(gradient)
+            np.add.at(total, ... if places is None else places, gradient)
+        return total
+
+
+def variables(members):
+    """One Variable for each group of Slots and Parameters that share memory."""
+    groups = []
+    for member in members:
+        touching = [g for g in groups if any(_overlap(member.array, other.array) for other in g)]
+        groups = [g for g in groups if g not in touching] + [[other for g in touching for other in g] + [member]]
+    found = {}
+    for group in groups:
+        variable = _variable(group)
+        while variable.name in found:               # an input and a parameter of one name
+            variable.name += "'"
+        found[variable.name] = variable
+    return found
+
+
+def _variable(group):
+    if len(group) == 1:
+        return Variable([(group[0], None)])
+    arrays = [member.array for member in group]
+    cells, numbered = np.unique(np.concatenate([_addresses(a).reshape(-1) for a in arrays]), return_inverse=True)
+    numbered = np.split(numbered.reshape(-1), np.cumsum([a.size for a in arrays])[:-1])
+    places = [inverse.reshape(a.shape) for inverse, a in zip(numbered, arrays, strict=True)]
+    if all(p.shape == places[0].shape and (p == places[0]).all() for p in places) and cells.size == arrays[0].size:
+        return Variable([(member, None) for member in group])
+    return Variable(list(zip(group, places, strict=True)))
+
+
+def _overlap(a, b):
+    return a is b or (a.dtype == b.dtype and np.may_share_memory(a, b) and np.shares_memory(a, b))
+
+
+def _addresses(array):
+    """Where in memory each number of the array lies."""
+    address = np.array(array.__array_interface__["data"][0])
+    for length, stride in zip(array.shape, array.strides, strict=True):
+        address = address[..., None] + np.arange(length) * stride
+    return address

@@ -1,0 +1,173 @@
+"""Backward's gradient beside the measured one: how far may they differ, and what if they differ by more?
+
+Every number has its own tolerance, and each part of it is measured, not guessed: how much a sum of such terms loses
+by rounding, how uncertain the measurement is, and how much the gradient itself jitters when the last digits of all
+inputs are changed. A number that seems wrong is measured again, in another way, before it is called wrong.
+"""
+import numpy as np
+
+from .measure import RTOL
+from .report import Row
+
+CHOSEN, MOST_AGAIN, JITTERS = 24, 2000, 4
+
+
+class Judge:
+    """Makes the Rows: `row(variable, analytic, measured)`."""
+
+    def __init__(self, ruler, upstreams, atol, rtol):
+        self.ruler, self.subject, self.upstreams = ruler, ruler.subject, upstreams
+        self.atol, self.rtol, self._spread = atol or 0.0, rtol, None
+
+    def row(self, variable, analytic, measured):
+        """The Row of one variable."""
+        was_exact = measured.exact
+        bad = self._bad(analytic, measured)
+        if bad.any() and np.isfinite(analytic[bad]).any():
+            measured = self._again(variable, analytic, measured, bad)
+        tolerance = self.tolerance(variable, analytic, measured, bad.any())
+        row = Row(variable.name, variable.kind, analytic, measured.numeric, tolerance, self._skipped(
+            analytic, measured, tolerance), error=measured.error, why=measured.why, exact=measured.exact)
+        row.unmeasured = self._unmeasured(variable, analytic, measured, row)
+        if was_exact and not measured.exact:
+            row.forced = True
+        return self._ties(variable, row) if row.skipped.any() else row
+
+    def tolerance(self, variable, analytic, measured, jitter=True):
+        """How far each number may be off."""
+        rtol = self.rtol if self.rtol is not None else RTOL[self.ruler.dtype, measured.exact]
+        eps = np.finfo(self.ruler.dtype).eps
+        own = self.atol + rtol * np.abs(measured.numeric) + 500 * eps * measured.rounding
+        own = own + 3 * measured.error
+        if jitter:
+            own = own + 20 * pooled(self._rounding(variable, analytic), np.maximum(np.abs(analytic), np.abs(
+                measured.numeric)))
+        return own
+
+    def _bad(self, analytic, measured, more=0.0):
+        rtol = self.rtol if self.rtol is not None else RTOL[self.ruler.dtype, measured.exact]
+        own = self.atol + rtol * np.abs(measured.numeric) + 3 * measured.error + more
+        own = own + 500 * np.finfo(self.ruler.dtype).eps * measured.rounding
+        return ~(np.abs(analytic - measured.numeric) <= own)            # NaN is bad
+
+    # ---------------------------------------------------------------------------------------------- a second look
+
+    def _again(self, variable, analytic, measured, bad):
+        """The same, the doubtful numbers measured anew."""
+        jitter = 20 * pooled(self._rounding(variable, analytic), np.maximum(np.abs(analytic), np.abs(measured.numeric)))
+        bad = np.flatnonzero(self._bad(analytic, measured, jitter))
+        if not bad.size:
+            return measured
+        excess = np.abs(analytic - measured.numeric).reshape(-1)[bad]
+        some = bad if bad.size <= CHOSEN else np.unique([
+            *bad[np.argsort(-np.nan_to_num(excess, nan=np.inf))[:CHOSEN // 2]],
+            *self.ruler.rng.choice(bad, CHOSEN // 2, replace=False)])
+        if measured.exact:
+            slow = self.ruler.one_by_one(variable, some)
+            a, fast = analytic.reshape(-1)[some], measured.numeric.reshape(-1)[some]
+            resolved = 4 * slow.error + 1e-6 * np.abs(slow.numeric)
+            wrong = np.abs(fast - slow.numeric) > resolved
+            if (wrong & ~slow.corner).any() and not (np.abs(slow.numeric) <= resolved)[wrong].all():
+                why = "single numbers, measured by central differences, differ from what the complex step gives"
+                return self.ruler.slowly(variable, why)
+            if slow.corner.any():
+                places = bad[:MOST_AGAIN]
+                return measured.patched(places, self.ruler.one_by_one(variable, places))
+            close = np.abs(a - slow.numeric) <= resolved
+            if close.any():
+                spread = np.zeros(variable.size)
+                for i in some[close]:
+                    spread[i] = self.ruler.spread(variable, i)
+                measured.error = measured.error + 7 * pooled(np.where(spread > 0, spread, 0).reshape(variable.shape),
+                                                             np.maximum(np.abs(analytic), np.abs(measured.numeric)))
+            return measured
+        others = [self.ruler.one_by_one(variable, some, stretch=stretch) for stretch in (0.37, 1.9)]
+        for k, i in enumerate(some):
+            at = np.unravel_index(i, variable.shape)
+            values = [measured.numeric[at], *(other.numeric[k] for other in others)]
+            if not measured.corner[at] and np.isfinite(values).all():       # as uncertain as the three are apart
+                measured.error[at] = max(measured.error[at], np.ptp(values))
+                measured.numeric[at] = np.median(values)
+        return measured
+
+    # ------------------------------------------------------------------------------------------------- rounding
+
+    def _rounding(self, variable, analytic):
+        """How much each gradient changes with the last digits of the inputs; 0 where that is more than rounding."""
+        if self._spread is None:
+            _, self._spread = self.jittered(np.finfo(self.ruler.dtype).eps)
+        spread = self._spread.get(variable.name, np.zeros(variable.shape))
+        scale = self.ruler.scales[variable.name].reshape(variable.shape)
+        with np.errstate(all="ignore"):
+            size = np.abs(np.nan_to_num(analytic, posinf=0, neginf=0)).max(initial=0)
+            allowed = 1e-4 * np.maximum(np.abs(np.nan_to_num(analytic)), np.minimum(size, self.ruler.unit / scale))
+        return np.where(spread <= np.maximum(allowed, 1e-12 * self.ruler.unit / scale), spread, 0.0)
+
+    def jittered(self, eps):
+        """({variable: gradient}, {variable: how far it changes}) when all inputs change by a few eps of themselves."""
+        spread, first = {}, None
+        for k in range(JITTERS + 1):
+            copy = self.subject.copy()
+            for variable in self.subject.variables.values():
+                copy.put(variable, self.ruler.jitter(variable, eps) if k else variable.values)
+            copy.forward()
+            times = self.ruler.rng.uniform(0.7, 1.4) if k and not self.subject.is_loss else 1.0     # other rounding
+            found = copy.backward([(u * times).astype(u.dtype) for u in self.upstreams])
+            found = {name: g / times for name, g in found.items()}
+            first = first or found
+            with np.errstate(all="ignore"):
+                for name, g in found.items():
+                    apart = np.abs(g - first[name])
+                    spread[name] = np.maximum(spread.get(name, 0.0), np.where(np.isfinite(apart), apart, 0))
+        return first, spread
+
+    # ----------------------------------------------------------------------------------- corners, and what is unclear
+
+    def _skipped(self, analytic, measured, tolerance):
+        """At a corner there is no slope: what lies between the left and the right one is as good as any."""
+        inside = (analytic >= measured.low - tolerance) & (analytic <= measured.high + tolerance)
+        return measured.corner & inside
+
+    def _ties(self, variable, row):
+        """Tied numbers that move together stay tied: then there is a slope, and their gradients' sum must be it."""
+        values, skipped = variable.values, row.skipped.reshape(-1)
+        for value in np.unique(values[skipped])[:20]:
+            group = skipped & (values == value)
+            if group.sum() < 2:
+                continue
+            size = float(np.abs(value)) or 1.0
+            found = self.ruler.central({variable.name: group * size}, enough=1e-5)
+            slope, error = (number / size for number in found.of_loss(self.ruler.weights))
+            claimed = float(row.analytic.reshape(-1)[group].sum())
+            if found.corner.any() or not np.isfinite(error) or error > 1e-3 * max(abs(slope), abs(claimed)):
+                continue
+            if abs(claimed - slope) > 4 * error + 1e-5 * abs(slope):
+                numeric = row.numeric.reshape(-1).copy()
+                numeric[group] = row.analytic.reshape(-1)[group] + (slope - claimed) / group.sum()
+                changed = Row(row.name, row.kind, row.analytic, numeric.reshape(row.shape), row.tolerance,
+                              (skipped & ~group).reshape(row.shape), error=row.error, why=row.why, exact=row.exact)
+                changed.note = (f"{int(group.sum())} numbers are tied at {value:.4g}; moved together they change the "
+                                f"loss by {slope:.4g}, and backward hands them {claimed:.4g} in all")
+                return changed
+        return row
+
+    def _unmeasured(self, variable, analytic, measured, row):
+        """Where the measurement is too uncertain to say anything about what backward claims."""
+        scale = self.ruler.scales[variable.name].reshape(variable.shape)
+        with np.errstate(all="ignore"):
+            size = np.maximum(np.abs(analytic), np.abs(np.nan_to_num(measured.numeric)))
+            coarse = ~(measured.error <= 0.05 * size) & ~row.skipped & (row.excess <= 1)
+            if not coarse.any():
+                return coarse
+            claims = np.abs(analytic) > np.maximum(100 * self._rounding(variable, analytic),
+                                                   1e-10 * measured.size / scale)
+            matters = ~(measured.error * scale <= 1e-5 * measured.unit)
+        return coarse & (claims | matters) & ~(measured.error == 0)
+
+
+def pooled(spread, size):
+    """For each number the largest spread among those that are not much larger than it."""
+    order = np.argsort(size, axis=None)
+    largest = np.maximum.accumulate(spread.reshape(-1)[order])
+    reach = np.searchsorted(size.reshape(-1)[order], 10 * size.reshape(-1), side="right") - 1
+    return largest[np.maximum(reach, 0)].reshape(size.shape)

@@ -1,0 +1,182 @@
+"""Whatever the checked code does, there is a sentence and the right exit status; and what the report says of causes."""
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import numpy_attention as na
+
+from .collection import Linear
+from .test_others_layers import normal, text
+
+
+def of(forward, backward=lambda d, c: d):
+    return forward, backward
+
+
+def endless(x):
+    while True:
+        pass
+
+
+def test_an_endless_loop_is_stopped_in_the_main_thread_and_in_others():
+    started, reports, told = time.perf_counter(), [], []
+
+    def check():
+        reports.append(na.check_gradients(of(endless), normal(3), seconds=1, progress=told.append))
+    check()
+    thread = threading.Thread(target=check)
+    thread.start()
+    thread.join()
+    assert all("endless was stopped after 1 s: an endless loop?" in report.problem for report in reports)
+    assert len(reports) == 2
+    assert time.perf_counter() - started < 60
+
+
+def test_what_sleeps_is_woken():
+    report = na.check_gradients(of(lambda x: time.sleep(1000)), normal(3), seconds=1)
+    assert "stopped after 1 s" in report.problem
+
+
+def test_a_word_of_progress():
+    def slow(x):
+        time.sleep(0.7)
+        return x, None
+    told = []
+    na.check_gradients(of(slow), normal(1), rules=False, progress=told.append)
+    assert "in slow" in told[0]
+
+
+@pytest.mark.parametrize(("forward", "words"), [
+    (lambda x: sys.exit(0), "ended the program (SystemExit: 0)"),
+    (lambda x: ((i for i in range(3)), None), "must return an array of numbers; it returned generator"),
+    (lambda x: 1 / 0, "ZeroDivisionError"),
+    (lambda x: forever(x), "RecursionError"),
+])
+def test_there_is_a_sentence_for(forward, words):
+    report = na.check_gradients(of(forward), normal(3))
+    assert not report.ok
+    assert words in text(report)
+
+
+def forever(x):
+    return forever(x)
+
+
+@pytest.mark.parametrize("where", ["factory", "forward", "backward"])
+def test_sys_exit_is_no_success(tmp_path, where):
+    path = tmp_path / "own.py"
+    path.write_text(f"import sys, numpy as np\nWHERE = {where!r}\n" + """
+def leave(here, value):
+    if here == WHERE:
+        sys.exit(0)
+    return value
+def factory():
+    return leave("factory", ((lambda x: leave("forward", (x, None)), lambda d, c: leave("backward", d)), np.ones(3)))
+""")
+    done = subprocess.run([sys.executable, "-W", "error", "-m", "numpy_attention", "gradcheck", f"{path}:factory"],
+                          capture_output=True, text=True)
+    assert done.returncode in (1, 2)
+    assert "SystemExit: 0" in " ".join((done.stdout + done.stderr).split())
+    assert "Traceback" not in done.stderr
+
+
+def test_infinities_make_no_noise(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for backward in (lambda d, x: d * np.inf, lambda d, x: np.full_like(d, np.nan)):
+            assert not na.check_gradients(of(lambda x: (x * 2, x), backward), normal(3, 4)).ok
+        assert not na.check_gradients(of(lambda x: (np.exp(x * 1e5), x), lambda d, x: d), normal(3, 4)).ok
+    assert capsys.readouterr().err == ""
+
+
+def test_a_forward_that_writes_is_measured_as_given_and_told_so():
+    def forward(x):
+        x += 1
+        return np.tanh(x), x
+    report = na.check_gradients((forward, lambda d, x: d * (1 - np.tanh(x) ** 2)), np.array([[0.5, -0.25]]),
+                                upstream=np.ones((1, 2)))
+    assert report.rows[0].ok
+    assert report.rows[0].numeric[0, 0] == pytest.approx(0.18070664, abs=1e-8)
+    assert "forward writes to x" in text(report)
+    assert not report.diagnosis
+
+
+def test_the_names_of_causes():
+    def report(factor):
+        return na.check_gradients(of(lambda x: (x * 2, x), lambda d, x: 2 * d * factor), normal(3, 4))
+    assert "agrees to 7 of 16 digits: is something computed in float32" in report(1 + 7e-8).diagnosis[0]
+    pattern = 1 + 0.3 * np.sin(np.arange(12.0)).reshape(3, 4)
+    assert "no simple pattern. Look at the worst first: in x, (" in report(pattern).diagnosis[0]
+
+
+def test_root_d_k_comes_before_root_d_v():
+    class Unscaled(na.ScaledDotProductAttention):
+        def backward(self, dheads):
+            dQ, dK, dV = super().backward(dheads)
+            return dQ * 6 ** 0.5, dK, dV
+    report = na.check_gradients(Unscaled(), normal(2, 3, 4, 6), normal(2, 3, 5, 6), normal(2, 3, 5, 6))
+    assert "√d_k" in report.diagnosis[0]
+
+
+def test_a_layer_that_runs_twice_is_named_as_the_cause():
+    class Twice:
+        def __init__(self):
+            self.lin = na.Linear(4, 4, rng=0)
+
+        def forward(self, x):
+            return self.lin(self.lin(x))
+
+        def backward(self, d):
+            return self.lin.backward(self.lin.backward(d))
+    report = na.check_gradients(Twice(), normal(5, 4))
+    assert "lin runs 2 times in one forward" in text(report)
+
+
+def test_swapped_gradients_are_named():
+    report = na.check_gradients(of(lambda x, y: (x + 2 * y, None), lambda d, c: (2 * d, d)), normal(3, 4), normal(3, 4))
+    assert "could" not in report.headline()
+    assert not report.ok
+
+
+def test_stacking_is_used_where_it_is_safe_and_only_there():
+    calls = []
+
+    def counted(mix):
+        def forward(x):
+            calls.append(x.shape)
+            return (x * x + mix * x[3], x)
+        return forward
+    na.check_gradients((counted(0), lambda d, x: 2 * x * d), normal(10, 4), rules=False)
+    assert len(calls) < 40                          # forty numbers, and the confirmation
+    assert any(len(shape) == 3 for shape in calls)
+    calls.clear()
+
+    def right(d, x):
+        g = 2 * x * d
+        g[3] += d.sum(axis=0)
+        return g
+    assert na.check_gradients((counted(1), right), normal(10, 4), rules=False).ok
+    assert sum(shape == (10, 4) for shape in calls) > 40
+
+
+def test_the_second_measurement_says_why():
+    report = na.check_gradients(of(lambda x: (np.abs(x), x), lambda d, x: d * np.sign(x)), 1e5 * normal(10, 4))
+    report.assert_ok()
+    assert "forward drops the imaginary part" in report.reason
+
+
+def test_named_parameters():
+    class Strange(Linear):
+        def backward(self, d):
+            self.slope = 2 * self.x.T @ d
+            self.db = d.sum(0)
+            return d @ self.W.T
+    layer = Strange(normal(4, 3), normal(3))
+    assert na.check_gradients(layer, normal(5, 4)).unchecked == ["W"]
+    report = na.check_gradients(layer, normal(5, 4), params={"W": "slope"})
+    assert [row.name for row in report.rows if not row.ok] == ["W"]
