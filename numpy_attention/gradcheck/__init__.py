@@ -7,7 +7,7 @@ slopes.py            one slope with its error; measure.py: all of them, confirme
 rules.py             what else is expected of a backward; remarks.py: what to mind, and what was not checked
 diagnosis.py         what is wrong, in words; factors.py, attention_steps.py: how it knows
 report.py            what comes out; step_curve.py: how good a step can be
-overview.py          every layer of the package, or yours (loading.py), or the race of the ways
+overview.py          every layer of the package, or yours, or the race of the ways
 """
 from .check import check_gradients
 from .report import GradientReport

@@ -81,7 +81,8 @@ def match(name, returned, into, names, count):
         if s.argument in own and not s.path:
             first.setdefault((s.array.__array_interface__["data"][0], s.array.shape, s.array.strides), s.argument)
     different = [i for i in own if i in first.values() or any(s.path for s in into if s.argument == i)]
-    for some in (range(count), whole, own, floats, different):
+    solid = [i for i in own if any(s.argument == i and s.array.ndim for s in into)]     # a bare number is an option
+    for some in (range(count), whole, own, floats, different, solid):
         if len(some) == len(raw):
             return dict(zip(some, raw, strict=True))
     raise Finding(f"{name} returned {len(raw) or 'no'} gradient{'s' * (len(raw) != 1)}, but forward took "

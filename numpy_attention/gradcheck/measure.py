@@ -108,7 +108,7 @@ class Ruler:
             found.append(along)
         return found
 
-    def central(self, along, enough=1e-6):
+    def central(self, along, enough=1e-6, stretch=1.0):
         """The Slope along {variable: direction}."""
         variables, copy = self.subject.variables, self.real
 
@@ -121,7 +121,7 @@ class Ruler:
         try:
             key = tuple(along)
             found = slope(at, self.here_as_floats(), self.weights, self.level.get(key, self.first), enough,
-                          self.units)
+                          self.units, stretch)
             self.level[key] = min(found.level, self.first)
             return found
         finally:

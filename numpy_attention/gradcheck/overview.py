@@ -1,25 +1,37 @@
-"""From the shell: one layer in full, every layer of the package in a table, or how long the ways of checking take."""
+"""From the shell: one layer in full, every layer of the package in a table, or how long the ways of checking take.
+
+Somebody's own layer is named as module:factory, or file.py:factory:
+
+    # my_layer.py
+    def factory():
+        return MyLayer(8, 3), np.ones((2, 8))                  # the layer, its inputs, and if wanted {"mask": ...}
+"""
+import importlib
+import importlib.util
+import os
+import sys
 import time
 from statistics import median
 
 import numpy as np
 
+from ..catalogue import EXAMPLES
+from ..layers.linear import Linear
 from ..layers.multi_head import MultiHeadAttention
 from ..words.terminal import table
-from .catalogue import catalogue
 from .check import check_gradients
-from .loading import load
 
+HOW = "a factory returns the layer and its inputs: return MyLayer(), np.ones((2, 3)), or with a dictionary of options"
 COLUMNS = ("layer", "method", "largest error", "numbers", "ms", "verdict")
 
 
 def command(target=None, **options):
     """(text, ok): the report on somebody's layer, or without a target the table of every layer of the package.
 
-    Args: target: "module:factory", see loading.py. options: as for check_gradients.
+    Args: target: "module:factory". options: as for check_gradients.
     Raises: ValueError/TypeError with one sentence if there is nothing that could be checked.
 
-    >>> text, ok = command("numpy_attention.gradcheck.loading:example")
+    >>> text, ok = command("numpy_attention.gradcheck.overview:example")
     >>> print(text.splitlines()[0])
     Gradient check of Linear: all 23 numbers agree
     """
@@ -34,8 +46,8 @@ def command(target=None, **options):
 
 def check_all(names=None, **options):
     """{title: GradientReport} of every layer in the catalogue, or of those named."""
-    return {title: check_gradients(layer, *inputs, **keywords, **options)
-            for title, (layer, inputs, keywords) in catalogue().items() if names is None or title in names}
+    return {title: check_gradients(example.layer(), *example.inputs, **example.options, **options)
+            for title, example in EXAMPLES.items() if names is None or title in names}
 
 
 def overview(reports):
@@ -105,3 +117,52 @@ def plain_loop(mha, inputs, h=1e-5):
             slope = np.sum((above - below) * dout) / (2 * h)
             largest = max(largest, abs(slope - gradient[index]))
     return largest
+
+
+def load(target):
+    """(layer, inputs, options) of what `target` names.
+
+    Raises: ValueError with a sentence for whatever is wrong with the name, the module or what its factory returns.
+    """
+    module, colon, name = target.rpartition(":")
+    if not colon or not module or not name:
+        raise ValueError(f"{target!r} should read module:factory, such as my_layer:factory or my_layer.py:factory")
+    factory = _imported(module)
+    for part in name.split("."):
+        if not hasattr(factory, part):
+            raise ValueError(f"{module} has no {name}")
+        factory = getattr(factory, part)
+    try:
+        made = factory() if callable(factory) and not isinstance(factory, tuple) else factory
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{target} raised {_said(error)}; {HOW}") from None
+    if not isinstance(made, tuple) or len(made) < 2:
+        raise ValueError(f"{target} returned {type(made).__name__} alone; {HOW}")
+    layer, *inputs = made
+    options = inputs.pop() if isinstance(inputs[-1], dict) else {}
+    return layer, inputs, options
+
+
+def _imported(module):
+    try:
+        if module.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(os.path.basename(module)[:-3], module)
+            loaded = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(loaded)
+            return loaded
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        return importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{module} cannot be imported: {_said(error)}") from None
+
+
+def _said(error):
+    if isinstance(error, SystemExit):
+        return f"it ended the program (SystemExit: {error})"
+    return f"{type(error).__name__}: {error}"
+
+
+def example():
+    """A factory as a user would write it."""
+    return Linear(4, 3, rng=0), np.random.default_rng(0).standard_normal((2, 4)), {}

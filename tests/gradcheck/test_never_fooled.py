@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.gradcheck.catalogue import catalogue
+from numpy_attention.catalogue import EXAMPLES
 from numpy_attention.gradcheck.report import Row
 
 from .test_others_layers import normal, text
@@ -229,7 +229,8 @@ def test_a_forward_that_fills_a_real_array_is_checked_right():
 @pytest.mark.parametrize("title", ["ScaledDotProductAttention, mask", "MultiHeadAttention, memory", "LayerNorm",
                                    "GatedFeedForward"])
 def test_a_millionth_off_in_any_one_number_is_caught(title):
-    layer, inputs, options = catalogue()[title]
+    example = EXAMPLES[title]
+    layer, inputs, options = example.layer(), example.inputs, example.options
     right = na.check_gradients(layer, *inputs, **options, rules=False)
     rng = np.random.default_rng(0)
     for row in right.rows:
