@@ -100,7 +100,7 @@ if model:
     layer, head = 18, 6
     picture = na.plot_heads(model.attentions()[layer].weights[:, head:head + 1], mask=na.causal_mask(50), lang="both",
                             title="18.6 · 随机词元说两遍：斜线在第二遍里 random tokens said twice: the stripe is in the second round")
-    display(picture)
+picture if model else None
 
 # %% [markdown]
 # ### 练习一 · Exercise 1
@@ -196,7 +196,7 @@ if model:
     picture = course.table(moved[shown], [f"layer {layer}" for layer in shown], model.tokens.pieces(italy), digits=2, limits=(0, 1),
                            title="放进一行以后，答案走了多远：0 = Rome，1 = Paris · How far one row moves the answer: 0 = Rome, 1 = Paris",
                            alt="A table of ten layers by five places: up to layer 22 only the row of Italy moves the answer, by about 1; from layer 23 on only the last row does.")
-    display(picture)
+picture if model else None
 
 # %% tags=["varies", "experiment"]
 if model:

@@ -33,11 +33,11 @@ class ConfigReader:
         """Raise an error that names the field and what it holds."""
         raise ValueError(f"config.json: {name} is {str(self.config.get(name))[:100]}: {why}")
 
-    def size(self, name, default=None):
+    def size(self, name, default=None, *, most=1 << 32):
         """The field as a whole number of at least 1."""
         value = self.get(name, default)
-        if type(value) is not int or not 1 <= value <= 1 << 40:
-            self.refuse(name, f"a {self.kind} model needs a whole number of at least 1 there")
+        if type(value) is not int or not 1 <= value <= most:
+            self.refuse(name, f"a {self.kind} model needs a whole number of at least 1 there, and at most {most:,}")
         return value
 
     def number(self, name, default=None):

@@ -12,6 +12,7 @@ from .config_reader import ConfigReader
 ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh",
                "gelu_pytorch_tanh": "gelu_tanh", "gelu_python_tanh": "gelu_tanh", "relu": "relu", "silu": "silu",
                "swish": "silu"}
+LAYERS, WIDEST = 10_000, 1 << 16       # more than any model has: a config is not believed until its arrays are seen
 
 
 def read_config(config, names=()):
@@ -41,9 +42,10 @@ def read_config(config, names=()):
 
 def gpt2(read, names):
     """Radford et al. 2019."""
-    width, heads, layers = (read.size(*field) for field in (("n_embd", 768), ("n_head", 12), ("n_layer", 12)))
+    width, heads = read.size("n_embd", 768), read.size("n_head", 12)
+    layers = read.size("n_layer", 12, most=LAYERS)
     scaled, by_layer = read.flag("scale_attn_weights", True), read.flag("scale_attn_by_inverse_layer_idx")
-    usual = (width // heads) ** -0.5 if scaled else 1.0
+    usual = max(width // heads, 1) ** -0.5 if scaled else 1.0
     scales = tuple(usual / (layer + 1) if by_layer else usual for layer in range(layers))
     return Architecture(
         family="gpt2", vocab=read.size("vocab_size", 50257), width=width, layers=layers, heads=heads,
@@ -59,7 +61,7 @@ def bert(read, names):
         read.refuse("position_embedding_type", "only absolute positions are known here")
     return Architecture(
         family="bert", vocab=read.size("vocab_size", 30522), width=read.size("hidden_size", 768),
-        layers=read.size("num_hidden_layers", 12), heads=read.size("num_attention_heads", 12),
+        layers=read.size("num_hidden_layers", 12, most=LAYERS), heads=read.size("num_attention_heads", 12),
         hidden=read.size("intermediate_size", 3072), places=read.size("max_position_embeddings", 512),
         causal=read.flag("is_decoder"), norm_first=False, activation=read.choice("hidden_act", ACTIVATIONS, "gelu"),
         eps=read.number("layer_norm_eps", 1e-12), types=read.size("type_vocab_size", 2),
@@ -69,9 +71,9 @@ def bert(read, names):
 
 def llama(read, names, *, qkv_bias=None, qk_norm=False, kv_heads=None, d_k=None, biased_mlp=True, windows=None):
     """Touvron et al. 2023; the options are where its kin differ."""
-    width, heads, layers = (read.size(*field) for field in (("hidden_size", 4096), ("num_attention_heads", 32),
-                                                            ("num_hidden_layers", 32)))
-    d_k = read.size("head_dim", d_k or max(width // heads, 1))
+    width, heads = read.size("hidden_size", 4096), read.size("num_attention_heads", 32)
+    layers = read.size("num_hidden_layers", 32, most=LAYERS)
+    d_k = read.size("head_dim", d_k or min(max(width // heads, 1), WIDEST), most=WIDEST)
     if d_k % 2:
         read.refuse("head_dim", f"a head's columns are turned in pairs, so their number, {d_k}, must be even")
     biased = read.flag("attention_bias") if qkv_bias is None else qkv_bias

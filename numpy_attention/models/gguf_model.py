@@ -101,7 +101,8 @@ def _config(path, kind, values, packed, arrays):
                          "n_inner": get("feed_forward_length"),
                          "layer_norm_epsilon": get("attention.layer_norm_epsilon")}
     heads, width = get("attention.head_count"), get("embedding_length")
-    d_k = get("attention.key_length") or (width // heads if heads and width else None)
+    whole = type(heads) is int and type(width) is int and heads > 0
+    d_k = get("attention.key_length") or (width // heads if whole else None)
     for name in ("attention.key_length", "attention.value_length", "rope.dimension_count"):
         if get(name, d_k) != d_k:
             raise ValueError(f"{path}: {kind}.{name} is {get(name)}; here a head's query, key, value and the part "

@@ -1,4 +1,6 @@
 """Opening a model: settings and arrays from disk into a LanguageModel, checked before a single number is read."""
+import math
+
 import numpy as np
 
 from .families import read_config
@@ -63,6 +65,9 @@ def build(found, arrays, dtype=None, path="the checkpoint"):
         raise ValueError(f"{path} holds no arrays")
     if dtype is None:
         dtype = np.float64 if any(stored.kind == "F64" for stored in arrays.values()) else np.float32
+    stored, needed = sum(math.prod(array.shape) for array in arrays.values()), least_numbers(found)
+    if 4 * stored < needed:                 # before anything of that size is made
+        raise ValueError(f"{path} holds {stored:,} numbers, and the model of its config has at least {needed:,}")
     model = LanguageModel(found, rng=Hollow(), dtype=dtype)
     places = homes(model)
     doubled = {"lm_head.weight", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
@@ -83,6 +88,13 @@ def build(found, arrays, dtype=None, path="the checkpoint"):
     for name, home in places.items():
         home.put(arrays[name].read(np.dtype(dtype)))
     return model.eval()
+
+
+def least_numbers(a):
+    """How many numbers the large arrays of an architecture have, without building it."""
+    attention = 2 * (a.heads + a.kv_heads) * a.d_k * a.width
+    block = attention + (3 if a.gated else 2) * a.hidden * a.width
+    return a.layers * block + (a.vocab + a.types + (a.places if a.rope is None else 0)) * a.width
 
 
 def _renamed(arrays, config):

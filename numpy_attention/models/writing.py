@@ -27,16 +27,27 @@ def arrays_of(model, which="params"):
     (16, 8)
     """
     try:
-        return {name: home.take(which) for name, home in homes(model).items()}
+        found = {name: home.take(which) for name, home in homes(model).items()}
     except KeyError as missing:
         raise RuntimeError(f"{missing.args[0]} has no gradient yet: run forward and backward first") from None
+    if model.architecture.interleaved:
+        found = {name: _halves(array, model.architecture) if name.endswith(TURNED) else array
+                 for name, array in found.items()}
+    return found
+
+
+TURNED = (".q_proj.weight", ".k_proj.weight", ".q_proj.bias", ".k_proj.bias", ".q_norm.weight", ".k_norm.weight")
+
+
+def _halves(array, a):
+    """The rows of a W_Q or W_K, from neighbours as pairs to halves as pairs: (0, 1, 2, 3) to (0, 2, 1, 3)."""
+    return array.reshape(-1, a.d_k // 2, 2, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape)
 
 
 def to_huggingface(model, folder):
     """Write config.json and model.safetensors into `folder`, which is made if it does not exist.
 
-    Raises: ValueError for a model that no class of the transformers library computes, such as one that was read from
-        a GGUF file with its columns in another order.
+    Raises: ValueError for a model that no class of the transformers library computes.
     """
     config = config_of(model.architecture)
     folder = Path(folder)
@@ -79,9 +90,6 @@ def config_of(a):
 
 def _kind(a):
     """The family whose class computes exactly this."""
-    if a.interleaved:
-        raise ValueError("no class of the transformers library turns neighbouring columns of a head: this model was "
-                         "read from a file with its columns in that order")
     if a.family != "llama":
         return a.family
     if a.qk_norm:

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from numpy_attention.models import LanguageModel, arrays_of, generate, open_model, read_config
+from numpy_attention.models import LanguageModel, arrays_of, generate, open_model, read_config, to_huggingface
 from numpy_attention.models.gguf import read_gguf
 from numpy_attention.models.packed import KINDS, unpack
 
@@ -145,6 +145,9 @@ def test_a_model_reads_the_same_from_a_folder_and_from_a_gguf_file(kind, config,
     assert again.tokens is None
     assert np.allclose(again(ids), model(ids), rtol=0, atol=2e-6)
     assert (generate(again, [3, 1, 4], 5) == generate(model, [3, 1, 4], 5)).all()
+    to_huggingface(again, tmp_path / "folder")                  # and from there to a folder
+    assert np.allclose(open_model(tmp_path / "folder")(ids), model(ids), rtol=0, atol=2e-6)
+    assert all((arrays_of(again)[name] == array).all() for name, array in arrays_of(model).items())
 
 
 @pytest.mark.parametrize(("changes", "says"), [

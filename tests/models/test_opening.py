@@ -23,7 +23,10 @@ REFUSED = [
     (GPT2, {"activation_function": "quick_gelu"}, "activation_function is quick_gelu: known are gelu"),
     (GPT2, {"activation_function": None, "n_head": 5}, "n_head is 5: it must divide the width, 24"),
     (GPT2, {"n_layer": 0}, "n_layer is 0: a gpt2 model needs a whole number of at least 1"),
+    (GPT2, {"n_embd": 2}, "n_head is 3: it must divide the width, 2"),
     (GPT2, {"n_embd": 24.0}, "n_embd is 24.0"),
+    (GPT2, {"n_layer": 10 ** 12}, "n_layer is 1000000000000"),
+    (LLAMA, {"head_dim": 1 << 40}, "head_dim is 1099511627776"),
     (GPT2, {"layer_norm_epsilon": -1}, "layer_norm_epsilon is -1: a positive number"),
     (GPT2, {"layer_norm_epsilon": float("nan")}, "layer_norm_epsilon is nan"),
     (GPT2, {"scale_attn_weights": 1}, "scale_attn_weights is 1: true or false"),
@@ -150,6 +153,14 @@ def test_what_is_not_there_is_said(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors"):
         open_model(tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"n_embd": 3 << 20}, {"n_layer": 9_000}, {"n_inner": 1 << 32},
+                                    {"vocab_size": 1 << 32}, {"n_positions": 1 << 32}])
+def test_a_config_larger_than_its_arrays_is_not_believed(folder, change):
+    (folder / "config.json").write_text(json.dumps({**GPT2, **change}))
+    with pytest.raises(ValueError, match=r"numbers, and the model of its config has at least"):
+        open_model(folder)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert", "llama", "qwen2", "qwen3"])
