@@ -25,8 +25,8 @@ class Edited(Layer):
             raise AttributeError(name)
         return getattr(self.inner, name)
 
-    def forward(self, x, *, mask=None, bias=None, cache=None):
-        options = {"mask": mask, "bias": bias, "cache": cache}
+    def forward(self, x, *, mask=None, bias=None):
+        options = {"mask": mask, "bias": bias}
         x = x if self.before is None else self.before(x.copy())
         out = self.inner(x, **{name: given for name, given in options.items() if given is not None})
         out = out if self.after is None else self.after(out.copy())

@@ -7,9 +7,9 @@ last answer at the end of the text, it writes. With a KV cache a step computes t
 import numpy as np
 
 from ..engine.arguments import size
-from ..layers.variants.kv_cache import KVCache
 from ..masks import padding_mask
 from .apart import apart
+from .decoding import Decoding
 from .sampling import choose
 
 
@@ -73,10 +73,7 @@ def _with_cache(model, rows, n):
     if model.architecture.rope is None and longest + n > model.architecture.places:
         raise ValueError(f"{longest} tokens and {n} more do not fit: this model's table of positions has "
                          f"{model.architecture.places} rows")
-    if not model.architecture.causal:
-        raise ValueError("this model sees both ways: it names masked words and does not write on")
-    reader = apart(model).eval()
-    caches = [KVCache(mha, longest + n, batch=len(rows)) for mha in reader.attentions()]
+    decoding = Decoding(model, longest + n, batch=len(rows))
     before = np.array([longest - len(row) for row in rows])                 # padding on the left of each
     ids = np.array([[0] * (longest - len(row)) + row for row in rows])
     real, padded = np.arange(longest + n) >= before[:, None], before.any()
@@ -84,10 +81,11 @@ def _with_cache(model, rows, n):
     while True:
         stop = start + ids.shape[1]
         options = {}
-        if padded:
-            options = {"mask": padding_mask(real[:, :stop], stop),
-                       "positions": np.maximum(np.arange(start, stop) - before[:, None], 0)}
-        chosen = yield reader(ids, caches=caches, last=True, **options)[:, -1]
+        if padded:                                                          # rotary layers see distances only
+            options["mask"] = padding_mask(real[:, :stop], stop)
+            if model.architecture.rope is None:
+                options["positions"] = np.maximum(np.arange(start, stop) - before[:, None], 0)
+        chosen = yield decoding.step(ids, last=True, **options)[:, -1]
         ids, start = chosen[:, None], stop
 
 

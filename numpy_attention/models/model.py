@@ -8,7 +8,9 @@ import numpy as np
 
 from ..engine.layer import Layer
 from ..layers.embedding import Embedding
+from ..layers.variants.qk_norm import QKNormAttention
 from ..masks import window_mask
+from .decoding import CachedAttention
 from .heads import make_head
 from .parts import make_block, make_norm
 from .steady import steady
@@ -19,12 +21,12 @@ class LanguageModel(Layer):
 
     Args: architecture: its settings, see Architecture. rng: seed or np.random.Generator for all parameters. dtype.
 
-    model(ids, types=None, *, mask=None, positions=None, caches=None, last=False)
+    model(ids, types=None, *, mask=None, positions=None, last=False)
 
     Shapes: ids and types (N, L) or (L,). mask, True where a query may attend, as in numpy_attention.masks; a causal
         model adds its own causal mask to it. positions (L,) or (N, L): where each token stands, 0, 1, 2, … unless
-        given (texts that are padded on the left begin later). caches: one KVCache for each block, which
-        holds what came before; ids are then the new tokens only. last: read off the last place only, (N, 1, vocab).
+        given (texts that are padded on the left begin later). last: read off the
+        last place only, (N, 1, vocab).
     Raises: ValueError/TypeError for ids that are not in the vocabulary, or a text longer than the table of positions.
 
     >>> from numpy_attention.models import Architecture, LanguageModel
@@ -81,13 +83,19 @@ class LanguageModel(Layer):
         """Whether the words are read off with the embedding's own table."""
         return self.architecture.tied and self.unembedding is not None
 
+    @property
+    def held(self):
+        """How many tokens it has read before, where it reads in steps; see decoding.py."""
+        first = self.blocks[0].attention
+        return len(first.kv) if isinstance(first, CachedAttention) else 0
+
     def attentions(self):
         """The attention layer of each block, from the first to the last."""
         return [block.attention for block in self.blocks]
 
     @steady
-    def forward(self, ids, types=None, *, mask=None, positions=None, caches=None, last=False):
-        a, before = self.architecture, 0 if caches is None else len(caches[0])
+    def forward(self, ids, types=None, *, mask=None, positions=None, last=False):
+        a, before = self.architecture, self.held
         # 1. What is each token, and where does it stand?
         embedded = self.embedding(ids)                                      # (N,L) -> (N,L,D)
         L = embedded.shape[-2]
@@ -101,11 +109,11 @@ class LanguageModel(Layer):
             placed = self.embedding_norm(placed)                            # (N,L,D)
         # 2. Each block adds to every token's row.
         stream, masks = placed, {}
-        for i, (block, window) in enumerate(zip(self.blocks, a.windows, strict=True)):
-            self._turn_by(block, positions)
+        for block, window in zip(self.blocks, a.windows, strict=True):
+            turn_by(block.attention, positions)
             if window not in masks:
                 masks[window] = self._mask(mask, L, before, window)
-            stream = block(stream, mask=masks[window], cache=None if caches is None else caches[i])     # (N,L,D)
+            stream = block(stream, mask=masks[window])                      # (N,L,D)
         # 3. Read the words off the rows.
         hidden = stream if self.norm is None else self.norm(stream)         # (N,L,D)
         self.cache = {"ids": ids, "embedded": embedded, "placed": placed, "stream": stream, "hidden": hidden}
@@ -147,20 +155,24 @@ class LanguageModel(Layer):
             self.grads["logits"] = dlogits
 
     def _mask(self, mask, L, before, window):
-        """The caller's mask and the model's own together. With a cache the causal part is the cache's."""
+        """The caller's mask and the model's own together, over the tokens held before and these."""
         if not self.architecture.causal or (before + L == L == 1 and mask is None):
             return mask
         own = window_mask(L, before + L, left=None if window is None else window - 1, right=0, offset=before)
         return own if mask is None else np.asarray(mask) & own
 
-    @staticmethod
-    def _turn_by(block, positions):
-        """Rotary layers turn by these positions; None for 0, 1, 2, …"""
-        rotary = getattr(block.attention.attention, "attention", block.attention.attention)
-        rotary = block.attention.attention if hasattr(block.attention.attention, "turn_queries") else rotary
-        for turn in (getattr(rotary, name, None) for name in ("turn_queries", "turn_keys")):
-            if turn is not None:
-                turn.positions = None if positions is None else positions[..., None, :]
+
+def turn_by(mha, positions):
+    """Let a layer's rotary part turn by these positions; None for 0, 1, 2, …"""
+    if isinstance(mha, CachedAttention):
+        if positions is not None and mha.turns:
+            raise ValueError("positions cannot be given where rotary layers read in steps: they count from the "
+                             "beginning of the text, and only distances matter to them")
+        return
+    rotary = mha.attention.attention if isinstance(mha.attention, QKNormAttention) else mha.attention
+    for turn in (getattr(rotary, name, None) for name in ("turn_queries", "turn_keys")):
+        if turn is not None:
+            turn.positions = None if positions is None else positions[..., None, :]
 
 
 def _checked_positions(positions, before, shape, architecture):

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.models import choose, generate, open_model
+from numpy_attention.models import Decoding, choose, generate, open_model
 
 from .test_model import IDS, small
 from .test_reference import FOLDER
@@ -21,16 +21,17 @@ def test_greedy_writes_what_transformers_writes(name):
 def test_token_by_token_gives_the_logits_of_one_run(name):
     model, ids = open_model(FOLDER / name), np.arange(10)[None] % 7
     whole = model(ids)
-    caches = [na.KVCache(mha, 10, batch=1) for mha in model.attentions()]
-    steps = [model(ids[:, i:i + 1], caches=caches) for i in range(10)]
+    decoding = Decoding(model, 10)
+    steps = [decoding.step(ids[:, i:i + 1]) for i in range(10)]
+    assert len(decoding) == 10
     assert np.allclose(np.concatenate(steps, axis=1), whole, rtol=0, atol=1e-13)
 
 
 def test_with_a_window_the_cache_forgets_as_the_mask_does():
     model = small("qwen2", use_sliding_window=True, sliding_window=2, layer_types=["sliding_attention"] * 2)
     whole = model(IDS)
-    caches = [na.KVCache(mha, 10, batch=2) for mha in model.attentions()]
-    steps = [model(IDS[:, start:stop], caches=caches) for start, stop in ((0, 3), (3, 4))]
+    decoding = Decoding(model, 10, batch=2)
+    steps = [decoding.step(IDS[:, start:stop]) for start, stop in ((0, 3), (3, 4))]
     assert np.allclose(np.concatenate(steps, axis=1), whole, rtol=0, atol=1e-13)
 
 
@@ -111,3 +112,20 @@ def test_settings_out_of_range_are_said(settings, says):
 def test_a_model_that_sees_both_ways_does_not_write():
     with pytest.raises(ValueError, match="sees both ways"):
         generate(small("bert"), [1], 2)
+
+
+def test_positions_are_not_dropped_in_silence():
+    with pytest.raises(ValueError, match="only distances matter"):
+        Decoding(small("llama"), 8).step([[1, 2]], positions=[0, 2])
+    with pytest.raises(ValueError, match="only distances matter"):
+        Decoding(small("qwen3"), 8).step([[1, 2]], positions=[0, 2])
+    learned = small("gpt2")
+    steps = Decoding(learned, 8).step([[1, 2]], positions=[0, 2])
+    assert np.allclose(steps, learned([[1, 2]], positions=[0, 2]), rtol=0, atol=1e-13)
+
+
+def test_a_text_longer_than_its_capacity_is_said():
+    decoding = Decoding(small("llama"), 3)
+    decoding.step([[1, 2]])
+    with pytest.raises(ValueError, match="the cache is full"):
+        decoding.step([[1, 2]])

@@ -96,6 +96,11 @@ class KVCache:
         """The weights of the last step, (N, H, T, kept tokens)."""
         return self._mha.weights
 
+    @property
+    def attention(self):
+        """What attends, with a cache of its own."""
+        return self._mha.attention
+
     def append(self, K, V):
         """Keep new keys and values, (N, H_kv, T, d_k) and (N, H_kv, T, d_v); returns all that are kept, read-only."""
         K, V = np.asarray(K), np.asarray(V)
