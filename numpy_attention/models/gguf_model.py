@@ -108,6 +108,8 @@ def _config(path, kind, values, packed, arrays):
             raise ValueError(f"{path}: {kind}.{name} is {get(name)}; here a head's query, key, value and the part "
                              f"of it that is turned are all of one width, {d_k}")
     scaling = get("rope.scaling.type", "none")
+    if scaling not in ("none", "", "linear"):
+        raise ValueError(f"{path}: {kind}.rope.scaling.type is {scaling}; in these files only linear is known here")
     rope = None if scaling in ("none", "") else {"type": scaling, "factor": get("rope.scaling.factor")}
     window = get("attention.sliding_window")
     biased = any(name.endswith("self_attn.q_proj.bias") for name in arrays)

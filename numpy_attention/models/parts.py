@@ -27,8 +27,8 @@ def make_block(a, layer, rng, dtype):
     attention = ScaledDotProductAttention(scale=a.scales[layer])
     if a.rope is not None:
         attention = RotaryAttention(a.d_k, attention=attention)
-        attention.turn_queries, attention.turn_keys = (ScaledRotary(a.speeds, interleaved=a.interleaved)
-                                                       for _ in range(2))
+        attention.turn_queries, attention.turn_keys = (ScaledRotary(a.speeds, interleaved=a.interleaved,
+                                                                    attention_factor=a.stretch) for _ in range(2))
     if a.qk_norm:
         attention = QKNormAttention(a.d_k, eps=a.eps, attention=attention, dtype=dtype)
     mha = MultiHeadAttention(a.width, a.heads, d_k=a.d_k, d_v=a.d_k, num_kv_heads=a.kv_heads,

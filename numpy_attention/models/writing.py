@@ -106,4 +106,5 @@ def _rope(a):
                          "here")
     names = {ours: theirs for theirs, ours in ROPE_FIELDS[a.rope["kind"]].items()}
     return {"rope_parameters": {"rope_type": a.rope["kind"], "rope_theta": a.rope["base"],
-                                **{theirs: a.rope[ours] for ours, theirs in names.items()}}}
+                                **{theirs: a.rope[ours] for ours, theirs in names.items()},
+                                **({"attention_factor": a.stretch} if a.rope["kind"] == "yarn" else {})}}

@@ -153,7 +153,7 @@ def test_a_model_reads_the_same_from_a_folder_and_from_a_gguf_file(kind, config,
 @pytest.mark.parametrize(("changes", "says"), [
     ({"general.architecture": "mamba"}, "general.architecture is 'mamba'; known are llama"),
     ({"llama.expert_count": 8}, "llama.expert_count is 8"),
-    ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0}, "rope_type 'yarn' is not known here"),
+    ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0}, "llama.rope.scaling.type is yarn"),
     ({"llama.rope.dimension_count": 2}, "llama.rope.dimension_count is 2"),
     ({"llama.attn_logit_softcapping": 50.0}, "llama.attn_logit_softcapping is 50.0"),
     ({"llama.attention.head_count_kv": [2, 1]}, "llama.attention.head_count_kv differs from layer to layer"),

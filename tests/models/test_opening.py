@@ -36,7 +36,10 @@ REFUSED = [
     (BERT, {"position_embedding_type": "relative_key"}, "position_embedding_type is relative_key"),
     (BERT, {"is_encoder_decoder": True}, "is_encoder_decoder is True"),
     (BERT, {"hidden_act": "mish"}, "hidden_act is mish"),
-    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0}}, "rope_type 'yarn'"),
+    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0, "mscale": 1.0}}, "mscale"),
+    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2.0, "truncate": False}}, "truncate"),
+    (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2.0, "attention_factor": 0}}, "attention_factor"),
+    (LLAMA, {"rope_parameters": {"rope_type": "proportional", "factor": 2.0}}, "rope_type 'proportional'"),
     (LLAMA, {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}, "rope_type 'dynamic'"),
     (LLAMA, {"rope_parameters": None, "rope_scaling": {"type": "longrope"}}, "rope_scaling is {'type': 'longrope'}"),
     (LLAMA, {"rope_parameters": {"rope_type": "linear"}}, "linear scaling needs a number as factor"),
@@ -178,6 +181,8 @@ def test_there_and_back_gives_the_same_bits(name, tmp_path):
     {**LLAMA, "tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True},
     {**LLAMA, "rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0,
                                   "high_freq_factor": 4.0, "original_max_position_embeddings": 64}},
+    {**LLAMA, "rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0,
+                                  "original_max_position_embeddings": 16}},
     {**MISTRAL, "sliding_window": 3}, {**GPT2, "architectures": ["GPT2Model"]},
 ])
 def test_other_settings_there_and_back(change, tmp_path):
