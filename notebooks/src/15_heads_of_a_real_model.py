@@ -90,7 +90,7 @@ if model:
 #
 # - **看前一个** (previous)：16.0 几乎只看前一个词元。
 # - **归纳** (induction)：18.6、17.3、17.4 找到上次那个词元**后面**是什么，在第 09 课里我们训练过两层的小模型，真实模型里长出了同样的东西，而且「看前一个」的头在更早的层里。
-# - **沉积** (sink)：平均一半以上的注意力停在第一个词元上，它什么内容也没有。那是「没话说」时的停车位。
+# - **注意力汇聚点** (sink)：平均一半以上的注意力停在第一个词元上，它什么内容也没有。那是「没话说」时的停车位。
 #
 # How to read it: `18.6` is head 6 of layer 18, counted from 0. **Previous**: 16.0 looks at hardly anything but the token before. **Induction**: 18.6, 17.3 and 17.4 find what came *behind* the token last time. Lesson 09 trained a toy of two layers for that; the same thing has grown here, and again the previous-token head lies in an earlier layer. **Sink**: on average more than half of all attention is parked on the first token, which says nothing. It is where a head goes that has nothing to say.
 
