@@ -219,7 +219,7 @@ def one_of(name, value, allowed):
 
 def fraction(name, value):
     """`value` as a float between 0 and 1, or an error that names it."""
-    if not np.isscalar(value) or isinstance(value, str) or not 0 <= value <= 1:
+    if not is_number(value) or not 0 <= value <= 1:
         raise ValueError(f"{name} must lie in 0..1; got {value!r}")
     return float(value)
 
@@ -259,35 +259,58 @@ def check_table(name, x):
         raise ValueError(f"{name} must have shape (..., L, D), with at least one token; got {x.shape}")
 
 
-def rows_of_table(x, offset, max_length, D):
-    """The rows of a table of positions (max_length, D) that belong to the tokens of x (..., L, D), as a slice."""
+def rows_of_table(x, offset, places, max_length, D):
+    """The rows of a table of positions (max_length, D) for the tokens of x (..., L, D): (L,), or (N, L) where given."""
     if x.ndim < 2 or x.shape[-1] != D:
         raise ValueError(f"x must have shape (..., L, D) with D = {D}; got {x.shape}")
-    offset, L = operator.index(offset), x.shape[-2]
-    if not 0 <= offset <= offset + L <= max_length:
-        raise ValueError(f"positions {offset}..{offset + L - 1} (offset = {offset}, L = {L}) must lie in "
-                         f"0..{max_length - 1}: the table has max_length = {max_length} rows")
-    return slice(offset, offset + L)
+    L = x.shape[-2]
+    if places is None:
+        offset = whole("offset", offset)
+        if not 0 <= offset <= offset + L <= max_length:
+            raise ValueError(f"positions {offset}..{offset + L - 1} (offset = {offset}, L = {L}) must lie in "
+                             f"0..{max_length - 1}: the table has max_length = {max_length} rows")
+        return np.arange(offset, offset + L)
+    rows = np.array(rectangular("places", places))
+    if rows.dtype.kind not in "iu" or rows.shape not in ((L,), x.shape[:-1]):
+        raise ValueError(f"places must be whole numbers of shape (L,) or (N, L) for x of shape {x.shape}; got "
+                         f"{rows.dtype} of shape {rows.shape}")
+    if rows.size and rows.max() >= max_length:
+        raise ValueError(f"places must lie in 0..{max_length - 1}, as the table has max_length = {max_length} rows, or "
+                         f"be negative for padding; got {rows.max()}")
+    return rows
 
 
 def classes_of(target, logits, class_weights, ignore_index):
-    """A loss's target (...), one class for each row of logits (..., C), as an array of our own; or an error."""
+    """A loss's target as an array of our own, and which rows count, (...); or an error.
+
+    The target is one class for each row of logits (..., C), or, of floats, the shares of all classes.
+    """
     target = np.array(target)
-    if target.size == 0:
+    if target.size == 0 and target.shape != logits.shape:
         target = target.astype(np.intp)
+    if target.dtype.kind == "f" and logits.ndim and target.shape == logits.shape:
+        _check_class_weights(class_weights, logits)
+        if not (target >= 0).all() or not np.isfinite(target).all():
+            raise ValueError("target must hold shares that are not negative; got a negative number, NaN or infinity")
+        return target, np.ones(target.shape[:-1], bool)
     if target.dtype.kind not in "iu":
-        raise TypeError(f"target must hold whole numbers, one class for each row; got dtype {target.dtype}")
+        raise TypeError("target must hold whole numbers, one class for each row, or floats, a share for each class, of "
+                        f"the shape of logits, {logits.shape}; got dtype {target.dtype} of shape {target.shape}")
     if logits.ndim < 1 or logits.shape[-1] < 1 or target.shape != logits.shape[:-1]:
         raise ValueError("logits must have shape (..., C), the classes last, and target the same without C: "
                          f"logits are {logits.shape}, target is {target.shape}")
+    _check_class_weights(class_weights, logits)
     C = logits.shape[-1]
-    if class_weights is not None and len(class_weights) != C:
-        raise ValueError(f"class_weights must have shape (C,) = ({C},); got {class_weights.shape}")
     wrong = target[(target != ignore_index) & ((target < 0) | (target >= C))]
     if wrong.size:
         raise ValueError(f"target must lie in 0..{C - 1} (C = {C}), or be ignore_index = {ignore_index}; "
                          f"got {wrong[0]}")
-    return target
+    return target, target != ignore_index
+
+
+def _check_class_weights(class_weights, logits):
+    if class_weights is not None and len(class_weights) != logits.shape[-1]:
+        raise ValueError(f"class_weights must have shape (C,) = ({logits.shape[-1]},); got {class_weights.shape}")
 
 
 def options_known(layer, **options):
@@ -298,3 +321,11 @@ def options_known(layer, **options):
 def needs_place(layer):
     """The class of the layer or part of it whose numbers depend on where queries and keys stand, or None."""
     return next((type(part).__name__ for part in parts(layer) if part.asks_places), None)
+
+
+def rms_of_large(x, row, eps):
+    """√(mean of x² + eps) over the axes `row`, where x² may be too large: divided by the largest number first."""
+    largest = np.abs(x.real).max(axis=row, keepdims=True)
+    largest = np.where((largest > 1) & np.isfinite(largest), largest, 1).astype(x.real.dtype)
+    scaled = x / largest
+    return largest * np.sqrt((scaled * scaled).mean(axis=row, keepdims=True) + eps / largest / largest)

@@ -195,11 +195,7 @@ def _as_floats(name, given):
 
 
 def _owned(array, dtype):
-    """`array` in `dtype`, read-only, and such that nobody else can write to its memory."""
-    if array.dtype == dtype and not array.flags.writeable:
-        owner = array if array.base is None else array.base
-        if isinstance(owner, np.ndarray) and owner.base is None and not owner.flags.writeable:
-            return array
+    """A copy of `array` in `dtype`, read-only: even of a read-only array somebody may hold a view that is not."""
     array = np.array(array, dtype)
     array.setflags(False)
     return array

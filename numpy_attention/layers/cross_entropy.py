@@ -24,8 +24,9 @@ class CrossEntropyLoss(Layer):
         label_smoothing: the part ε of each answer that is spread over all C classes, 0 <= ε <= 1.
         reduction: "mean", "sum", or "none" for one loss per target; then backward needs dlosses.
 
-    Shapes: logits (..., C), target whole numbers (...), loss () or (...).
-    Raises: TypeError for targets that are not whole numbers, ValueError for targets outside 0..C-1 or other shapes.
+    Shapes: logits (..., C), target whole numbers (...), loss () or (...). A target of floats (..., C) holds what every
+        share should be ("soft targets"); then all rows count, and the mean is over rows.
+    Raises: TypeError for targets that are no numbers, ValueError for targets outside 0..C-1 or other shapes.
 
     If no target counts, the loss is 0 and so are all gradients; what lies in ignored rows, NaN included, never matters.
 
@@ -51,18 +52,17 @@ class CrossEntropyLoss(Layer):
         self.log_softmax = LogSoftmax()
 
     def forward(self, logits, target):
-        target = classes_of(target, logits, self.class_weights, self.ignore_index)
-        counts, C, ε = target != self.ignore_index, logits.shape[-1], self.label_smoothing
+        target, counts = classes_of(target, logits, self.class_weights, self.ignore_index)
+        soft, C, ε = target.ndim == logits.ndim, logits.shape[-1], self.label_smoothing
         class_weights = np.ones(C) if self.class_weights is None else self.class_weights
         # 1. The logarithm of every class's share.
         log_probs = self.log_softmax(logits)                                        # (..., C)
         # 2. What the shares should be: all for the right class, but for the part ε that all classes have.
-        right = np.where(counts, target, 0)                                         # (...)
-        onehot = np.arange(C) == right[..., None]                                   # (..., C), bool
-        there, elsewhere = ((class_weights * share).astype(logits.real.dtype) for share in (1 - ε + ε / C, ε / C))
-        wanted = np.where(onehot, there, elsewhere)                                 # (..., C)
+        right = np.where(counts, 0 if soft else target, 0)                          # (...)
+        onehot = target if soft else np.arange(C) == right[..., None]               # (..., C)
+        wanted = (class_weights * ((1 - ε) * onehot + ε / C)).astype(logits.real.dtype)
         wanted[~counts] = 0                                                         # where no target counts: nothing
-        importance = np.where(counts, class_weights[right], 0).astype(wanted.dtype)     # (...)
+        importance = np.where(counts, 1 if soft else class_weights[right], 0).astype(wanted.dtype)      # (...)
         # 3. How surprising is the right answer? Where nothing is wanted, not even -inf or NaN is looked at.
         losses = 0 - np.where(wanted == 0, 0, wanted * log_probs).sum(axis=-1)      # (..., C) -> (...)
         self.cache = {"logits": logits, "target": target, "counts": counts, "importance": importance,
@@ -81,7 +81,7 @@ class CrossEntropyLoss(Layer):
             dlosses = dloss
         else:
             total = importance.sum() if self.reduction == "mean" else 1
-            dlosses = np.where(counts, dloss / total if total else 0, 0)      # (...)
+            dlosses = np.where(counts, dloss / total if total else dloss * 0, 0)      # (...)
         # 3. This was losses = - Σ wanted ∘ log_probs.
         dlog_probs = -wanted * dlosses[..., None]                                   # (..., C)
         # 2. wanted does not depend on the logits.

@@ -6,7 +6,7 @@ own: neither the other tokens nor the rest of the batch matter. The small eps ke
 """
 import numpy as np
 
-from ..engine.arguments import axes_sizes, check_last_axes, positive, precision
+from ..engine.arguments import axes_sizes, check_last_axes, positive, precision, rms_of_large
 from ..engine.layer import Layer
 
 
@@ -49,6 +49,8 @@ class LayerNorm(Layer):
         mean = x.mean(axis=row, keepdims=True)                      # (..., 1)
         centred = x - mean
         std = np.sqrt((centred * centred).mean(axis=row, keepdims=True) + self.eps)     # (..., 1)
+        if not np.isfinite(std).all():                              # the squares were too large for the precision
+            std = rms_of_large(centred, row, self.eps)
         # 2. Mean 0, spread 1.
         normed = centred / std                                      # (..., D)
         # 3. The scale and the level that were learned.

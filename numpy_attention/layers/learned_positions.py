@@ -9,15 +9,16 @@ from ..engine.layer import Layer
 
 
 class LearnedPositions(Layer):
-    """x + W[offset : offset + L], the same rows for every sequence of the batch.
+    """x + W[offset : offset + L], the same rows for every sequence of the batch, or rows of its own for each.
 
-    positions(x, *, offset=0) -> out
+    positions(x, *, offset=0, places=None) -> out
 
     Args:
         max_length: how many positions the table has. d_model: D.
         rng: seed or np.random.Generator for W (standard normal, as Embedding's). dtype: of W.
 
-    offset is the position of the first token, so that a later chunk can go on where an earlier one ended.
+    offset is the position of the first token, so that a later chunk can go on where an earlier one ended. places: all
+    of them instead, (L,) or (N, L) whole numbers; a negative one is padding, to which nothing is added.
     Shapes: x and out (..., L, D). Params: W (max_length, D).
     Raises: ValueError if the sequence reaches beyond the table, or D does not fit.
 
@@ -33,30 +34,30 @@ class LearnedPositions(Layer):
         super().__init__()
         max_length, D = size("max_length", max_length), size("d_model", d_model)
         self.params["W"] = np.random.default_rng(rng).standard_normal((max_length, D)).astype(precision(dtype))
-        self.rows = slice(0, 0)                                     # of W, in the last forward
 
-    def forward(self, x, *, offset=0):
+    def forward(self, x, *, offset=0, places=None):
         W = self.param("W", x)
-        self.rows = rows = rows_of_table(x, offset, *W.shape)       # offset : offset + L
-        # 1. One row for each place.
-        positions = W[rows]                                         # (max_length, D) -> (L, D)
+        rows = rows_of_table(x, offset, places, *W.shape)           # offset : offset + L, or (N, L)
+        # 1. One row for each place; padding has none.
+        positions = np.where(rows[..., None] < 0, 0, W[rows])       # (max_length, D) -> (L, D) or (N, L, D)
         # 2. Added to the token that stands there.
         out = x + positions                                         # (..., L, D)
-        self.cache = {"x": x, "positions": positions, "out": out}
+        self.cache = {"x": x, "rows": rows, "positions": positions, "out": out}
         return out
 
     def backward(self, dout):
         # 2. In the forward pass this was out = x + positions: both get dout, and the rows that of every sequence.
         dx = dout                                                   # (..., L, D)
-        dpositions = dout.sum(axis=tuple(range(dout.ndim - 2)))     # (..., L, D) -> (L, D)
+        rows = self.cache["rows"]
+        dpositions = dout.sum(axis=tuple(range(dout.ndim - 1 - rows.ndim)))     # (..., L, D) -> (L, D)
         # 1. This was positions = W[rows], so the gradient goes back into these rows, and the others get 0.
         dW = np.zeros(self.params["W"].shape, dout.dtype)           # (max_length, D)
-        dW[self.rows] = dpositions
+        np.add.at(dW, rows[rows >= 0], dpositions[rows >= 0])
         self.grads = {"out": dout, "x": dx, "positions": dpositions, "W": dW}
         return dx
 
     FORWARD = (
-        ("positions", "W[offset : offset + L]", "L D",
+        ("positions", "W[rows]", "L D",
          "Look up one row for each place.", "查表：每个位置取出一行。"),
         ("out", "x + positions", "... L D",
          "Write each token's place into its row.", "把位置写进每个词元的那一行。"),

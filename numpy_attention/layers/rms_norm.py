@@ -5,7 +5,7 @@ to add, it is cheaper, and large language models have found that they miss nothi
 """
 import numpy as np
 
-from ..engine.arguments import axes_sizes, check_last_axes, positive, precision
+from ..engine.arguments import axes_sizes, check_last_axes, positive, precision, rms_of_large
 from ..engine.layer import Layer
 
 
@@ -43,6 +43,8 @@ class RMSNorm(Layer):
         row = tuple(range(-len(self.normalized_shape), 0))          # the axes that make up one row
         # 1. How large are the row's numbers?
         rms = np.sqrt((x * x).mean(axis=row, keepdims=True) + self.eps)     # (..., 1)
+        if not np.isfinite(rms).all():                              # the squares were too large for the precision
+            rms = rms_of_large(x, row, self.eps)
         # 2. The same size for every row.
         normed = x / rms                                            # (..., D)
         # 3. The scale that was learned.

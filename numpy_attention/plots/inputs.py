@@ -271,6 +271,8 @@ def mask_of(source, shape):
     if held is None:
         return causal
     held = np.asarray(held)
+    extra = shape[-1] - held.shape[-1] if held.shape[-1] > 1 else 0     # extra keys stand behind, never hidden
+    held = np.pad(held, [(0, 0)] * (held.ndim - 1) + [(0, max(extra, 0))], constant_values=True)
     held = held[:, None] if held.ndim == 3 and len(held) != shape[0] else held
     return held if causal is None else held & causal
 

@@ -15,6 +15,8 @@ from collections import Counter
 
 import numpy as np
 
+from ..engine.arguments import is_number
+
 SMALL = 1 << 15         # numbers: a larger array is updated by itself
 
 
@@ -173,8 +175,10 @@ class Adam(Optimizer):
     def update(self, p, g, lr, m, v, v_max=None):
         (beta1, beta2), t = self.betas, self.steps
         g = g + self.weight_decay * p
-        m += (1 - beta1) * (g - m)
-        v += (1 - beta2) * (g * g - v)
+        m *= beta1
+        m += (1 - beta1) * g
+        v *= beta2
+        v += (1 - beta2) * (g * g)                  # not v += (1 − β₂)(g² − v): where v is far larger, g² would be lost
         if v_max is not None:
             np.maximum(v_max, v, out=v_max)
             v = v_max
@@ -250,7 +254,7 @@ def check_finite(names, vector, grads):
 
 def in_range(name, value, below=math.inf):
     """`value` as a number 0 <= value < below, or an error that names it."""
-    if isinstance(value, (bool, str)) or not np.isscalar(value) or not 0 <= value < below:
+    if not is_number(value) or not 0 <= value < below:
         raise ValueError(f"{name} must be a number with 0 <= {name} < {below}; got {value!r}")
     return value
 

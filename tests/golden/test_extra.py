@@ -60,3 +60,14 @@ def test_rotary_scaling(name):
     stretched = na.ScaledRotary(speeds, attention_factor=c["attention_factor"].item())
     assert_allclose(stretched(x), c["attention_factor"] * na.ScaledRotary(speeds)(x), rtol=1e-13)
     na.check_gradients(stretched, x).assert_ok()
+
+
+@pytest.mark.parametrize("name", names("soft"))
+def test_soft_targets(name):
+    c = case(name)
+    options = {"class_weights": c["weight"]} if "weight" in c else {}
+    options |= {"label_smoothing": c["label_smoothing"].item()} if "label_smoothing" in c else {}
+    options |= {"reduction": str(c["reduction"].ravel()[0])} if "reduction" in c else {}
+    loss = na.CrossEntropyLoss(**options)
+    assert_allclose(loss(c["logits"], c["target"]), c["loss"], rtol=1e-13)
+    assert_allclose(loss.backward(c["dloss"]), c["dlogits"], rtol=0, atol=1e-13)

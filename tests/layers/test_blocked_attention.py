@@ -265,3 +265,20 @@ def test_memory_grows_with_the_length_not_with_its_square():
         tracemalloc.stop()
     assert peaks[2] < 5 * peaks[0]              # a table would take 16 times as much
     assert peaks[2] < 2048 * 2048 * 4 / 10
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"scale": np.nan}, "scale must be a finite number"), ({"scale": True}, "scale must be a finite number"),
+    ({"scale": np.ones(3)}, "scale must be a finite number"), ({"scale": "2"}, "scale must be a finite number"),
+    ({"causal": True, "offset": 1.5}, "offset must be a whole number"), ({"offset": 3}, "offset is the place of the")])
+def test_what_its_twin_refuses_it_refuses(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        na.BlockedAttention(**options)
+
+
+def test_a_causal_one_decodes_in_steps():
+    mha = na.MultiHeadAttention(8, 2, rng=0, attention=na.BlockedAttention(query_block=2, key_block=2, causal=True))
+    x = draw(2, 5, 8)
+    cache = na.KVCache(mha, 5, batch=2)
+    steps = np.concatenate([cache.step(x[:, :2]), cache.step(x[:, 2:3]), cache.step(x[:, 3:])], axis=1)
+    assert_allclose(steps, mha(x), rtol=0, atol=1e-14)

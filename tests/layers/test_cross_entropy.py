@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import numpy_attention as na
 
@@ -197,3 +198,26 @@ def test_settings_that_make_no_sense(settings, error, message):
 def test_class_weights_for_another_number_of_classes():
     with pytest.raises(ValueError, match=r"class_weights must have shape \(C,\) = \(5,\); got \(2,\)"):
         na.CrossEntropyLoss(class_weights=[1, 2])(LOGITS, TARGET)
+
+
+def test_soft_targets_that_are_onehot_are_hard_ones():
+    logits, target = draw(2, 3, 4), np.array([[0, 1, 2], [3, 0, 1]])
+    hard, soft = na.CrossEntropyLoss(label_smoothing=0.2), na.CrossEntropyLoss(label_smoothing=0.2)
+    assert_allclose(hard(logits, target), soft(logits, np.eye(4)[target]), rtol=1e-14)
+    assert_allclose(hard.backward(), soft.backward(), rtol=0, atol=1e-15)
+
+
+def test_soft_targets_that_are_no_shares_are_refused():
+    for wrong, error, message in ((np.full((2, 4), -0.1), ValueError, "target must hold shares that are not negative"),
+                                  (np.full((2, 4), np.nan), ValueError, "target must hold shares"),
+                                  (np.ones((2, 3)), TypeError, r"floats, a share for each class.*\(2, 4\)")):
+        with pytest.raises(error, match=message):
+            na.CrossEntropyLoss()(draw(2, 4), wrong)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_float32_stays_float32_where_no_target_counts(reduction):
+    loss = na.CrossEntropyLoss(reduction=reduction)
+    loss(np.zeros((2, 3), np.float32), [-100, -100])
+    loss.backward()
+    assert {array.dtype for array in loss.grads.values()} == {np.dtype(np.float32)}

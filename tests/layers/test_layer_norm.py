@@ -1,6 +1,7 @@
 """LayerNorm: what it cannot feel, constant rows, several axes, bad settings."""
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import numpy_attention as na
 
@@ -93,3 +94,16 @@ def test_an_eps_that_is_none_is_refused(wrong):
     for make in (na.LayerNorm, na.RMSNorm):
         with pytest.raises(ValueError, match="eps"):
             make(D, eps=wrong)
+
+
+@pytest.mark.parametrize("make", [na.LayerNorm, na.RMSNorm])
+@pytest.mark.parametrize(("dtype", "large"), [(np.float32, 1e20), (np.float64, 1e200)])
+def test_rows_whose_squares_overflow_are_normed_all_the_same(make, dtype, large):
+    layer, x = make(8), draw(3, 8)
+    x[1] = 0                                                        # beside the large rows, one of zeros
+    expected = make(8, eps=0.0 if make is na.RMSNorm else 1e-300)(np.where(x == 0, 1, x))
+    out = layer((x * large).astype(dtype))
+    assert out.dtype == dtype
+    assert_allclose(out[[0, 2]], expected[[0, 2]], rtol=1e-5 if dtype == np.float32 else 1e-12)
+    assert_allclose(out[1], 0)
+    assert np.isfinite(layer.backward(np.ones((3, 8), dtype))).all()

@@ -1,6 +1,7 @@
 """Learned positions: offsets, the end of the table, and who learns."""
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import numpy_attention as na
 
@@ -54,3 +55,16 @@ def test_sizes_and_offsets_are_whole_numbers():
                  lambda: na.LearnedPositions(9, D)(np.zeros((L, D)), offset=0.5)):
         with pytest.raises((TypeError, ValueError)):
             make()
+
+
+def test_sequences_may_have_places_of_their_own():
+    layer, x = na.LearnedPositions(9, D, rng=0), draw(2, 4, D)
+    places = np.array([[0, 1, 2, 3], [-1, -1, 0, 1]])               # the second one is padded on the left
+    out, W = layer(x, places=places), layer.params["W"]
+    assert_array_equal(out[0], x[0] + W[:4])
+    assert_array_equal(out[1], np.concatenate([x[1, :2], x[1, 2:] + W[:2]]))
+    na.check_gradients(layer, x, places=places).assert_ok()
+    for wrong, message in (([[0, 1]], r"shape \(L,\) or \(N, L\)"), ([0, 1, 2, 9], r"must lie in 0\.\.8"),
+                           ([0.0, 1, 2, 3], "whole numbers")):
+        with pytest.raises(ValueError, match=message):
+            layer(x, places=wrong)

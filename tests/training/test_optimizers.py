@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import numpy_attention as na
 from numpy_attention.training import optimizers
@@ -296,3 +297,13 @@ def test_a_schedule_drives_an_optimizer_and_can_be_sent_to_another_process():
 def test_schedules_that_make_no_sense_are_refused(make):
     with pytest.raises(ValueError, match=r"warmup|peak|final"):
         make()
+
+
+def test_adam_without_memory_forgets_a_large_gradient_at_once():
+    layer = na.Linear(1, 1, bias=False, rng=0, dtype=np.float32)
+    optimizer = na.Adam(layer, lr=0.1, betas=(0.0, 0.0))
+    for g in (1e3, 1e-3):
+        before = layer.params["W"].copy()
+        layer.grads["W"] = np.full((1, 1), g, np.float32)
+        optimizer.step()
+        assert_allclose(before - layer.params["W"], 0.1, rtol=1e-4)

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import check_QKV, size
+from ...engine.arguments import check_QKV, is_number, size, whole
 from ...engine.layer import Layer
 from ...engine.mask_and_bias import gather, take_mask_and_bias
 from ...engine.row_blocks import at_once
@@ -32,7 +32,8 @@ class BlockedAttention(Layer):
             mask this takes no memory. offset must be given when S differs from L, see causal_mask.
         scale, dropout, rng: as in ScaledDotProductAttention.
 
-    attention(Q, K, V, *, mask=None, bias=None) -> heads; shapes and errors as in ScaledDotProductAttention.
+    attention(Q, K, V, *, mask=None, bias=None, query_offset=None) -> heads; shapes and errors as in
+    ScaledDotProductAttention. query_offset, where it is given, stands in for offset.
     `.weights` computes the table (N, H, L, S) when it is asked for.
 
     >>> rng = np.random.default_rng(0)
@@ -48,11 +49,16 @@ class BlockedAttention(Layer):
     def __init__(self, *, query_block=256, key_block=512, causal=False, offset=None, scale=None, dropout=0.0, rng=None):
         super().__init__()
         self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
-        self.causal, self.offset, self.scale = causal, offset, scale
+        if offset is not None and not causal:
+            raise ValueError(f"offset is the place of the first query when causal=True; got offset={offset!r} without")
+        if scale is not None and not is_number(scale):
+            raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
+        self.causal, self.scale = bool(causal), scale
+        self.offset = None if offset is None else whole("offset", offset)
         self.p, self.rng = Dropout(dropout).p, np.random.default_rng(rng)
 
-    def forward(self, Q, K, V, *, mask=None, bias=None):
-        given, dtype = self._take(Q, K, V, mask, bias)
+    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=None):
+        given, dtype = self._take(Q, K, V, mask, bias, query_offset)
         heads = np.zeros((*Q.shape[:-1], V.shape[-1]), dtype)
         log_sum = np.full((*Q.shape[:-1], 1), np.inf, dtype)            # stays so where nothing is seen
         running = np.zeros((-(-K.shape[-2] // self.key_block), 2), dtype)
@@ -133,15 +139,17 @@ class BlockedAttention(Layer):
 
     scale_for = ScaledDotProductAttention.scale_for
 
-    def _take(self, Q, K, V, mask, bias):
+    def _take(self, Q, K, V, mask, bias, query_offset):
         """What a pass is about, checked, and the dtype of what it gives."""
         check_QKV(Q, K, V)
         L, S = Q.shape[-2], K.shape[-2]
-        if self.causal and self.offset is None and L != S:
+        offset = self.offset if query_offset is None else whole("query_offset", query_offset)
+        if self.causal and offset is None and L != S:
             causal_mask(L, S)                                   # the error says what the offset means
         mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
         seed = int(self.rng.integers(2 ** 62)) if self.p and self.training else None
-        given = {"Q": Q, "K": K, "V": V, "mask": mask, "bias": bias, "seed": seed}
+        given = {"Q": Q, "K": K, "V": V, "mask": mask, "bias": bias, "seed": seed,
+                 "offset": (offset or 0) if self.causal else None}
         return given, np.result_type(Q, K, V, Q if bias is None else bias)
 
     def _jobs(self, Q, K, in_order):

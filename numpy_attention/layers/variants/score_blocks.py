@@ -13,7 +13,7 @@ class ScoreBlocks:
     """One head of one sequence: its rows of Q, K and V, and its scores, block by block."""
 
     def __init__(self, layer, given, place, dtype):
-        Q, K, V, mask, bias, self.seed = map(given.get, ("Q", "K", "V", "mask", "bias", "seed"))
+        Q, K, V, mask, bias, self.seed, self.offset = map(given.get, ("Q", "K", "V", "mask", "bias", "seed", "offset"))
         self.layer, self.place, self.dtype, self.tables = layer, place, dtype, {}
         self.shape = shape = (*Q.shape[:-1], K.shape[-2])
         self.shared = (*place[:-1], place[-1] // group_size(Q, K)) if place else place
@@ -77,12 +77,12 @@ class ScoreBlocks:
         S, height = len(self.K), self.layer.key_block
         if not self.layer.causal:
             return _slices(0, S, height)
-        first, last = (min(max(row + (self.layer.offset or 0), 0), S) for row in (rows.start, rows.stop))
+        first, last = (min(max(row + self.offset, 0), S) for row in (rows.start, rows.stop))
         return _slices(0, first, height) + _slices(first, last, height)
 
     def _seen(self, rows, columns):
         seen = None if self.mask is None else self.mask[rows, columns]
-        shift = self.layer.offset or 0
+        shift = self.offset
         if self.layer.causal and columns.stop - 1 > rows.start + shift:         # the first query does not see it all
             past = np.arange(columns.start, columns.stop) <= np.arange(rows.start, rows.stop)[:, None] + shift
             seen = past if seen is None else past & seen

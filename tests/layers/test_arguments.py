@@ -1,0 +1,74 @@
+"""Numbers that are none: each is refused where it is given, by name."""
+import numpy as np
+import pytest
+
+import numpy_attention as na
+
+NO_NUMBERS = [np.nan, np.inf, True, np.bool_(True), "2", b"2", 1j, np.ones(2), np.array(1.0), [1.0], {}]
+PLACES = {
+    "scale": lambda value: na.ScaledDotProductAttention(scale=value),
+    "softcap": lambda value: na.ScaledDotProductAttention(softcap=value),
+    "p": lambda value: na.ScaledDotProductAttention(dropout=value),
+    "eps": lambda value: na.LayerNorm(3, eps=value),
+    "eps ": lambda value: na.RMSNorm(3, eps=value),
+    "base": lambda value: na.Rotary(4, base=value),
+    "label_smoothing": lambda value: na.CrossEntropyLoss(label_smoothing=value),
+    "factor": lambda value: na.rotary_speeds(4, kind="linear", factor=value),
+    "attention_factor": lambda value: na.ScaledRotary([1.0], attention_factor=value),
+    "eps  ": lambda value: na.Adam(na.Linear(2, 2), eps=value),
+    "betas": lambda value: na.Adam(na.Linear(2, 2), betas=(0.9, value)),
+}
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("name", PLACES)
+def test_no_number(name, value):
+    with pytest.raises((TypeError, ValueError), match=name.strip()) as raised:
+        PLACES[name](value)
+    assert "must" in str(raised.value)
+
+
+@pytest.mark.parametrize("value", [2, 0.5, np.float32(0.5), np.int8(1), np.float64(0.5)], ids=repr)
+def test_a_number(value):
+    assert na.ScaledDotProductAttention(scale=value, softcap=value).scale == value
+
+
+POSITIONS = {
+    "strings": (np.array(["a", "b", "c"]), TypeError), "NaN": ([0, np.nan, 1], ValueError),
+    "too many": ([0, 1, 2, 3], ValueError), "of another batch": (np.zeros((3, 3)), ValueError),
+    "complex": ([0j, 1, 2], TypeError), "ragged": ([[0], [1, 2]], ValueError), "a number": (1, ValueError),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_positions_that_do_not_fit(name):
+    positions, error = POSITIONS[name]
+    with pytest.raises(error, match="positions must"):
+        na.Rotary(4)(np.ones((2, 3, 4)), positions=positions)
+
+
+def test_positions_of_each_sequence():
+    rng = np.random.default_rng(0)
+    x, positions = rng.standard_normal((2, 3, 4, 6)), np.array([[0, 1, 2, 3], [5, 6, 7, 8]])
+    rotary = na.Rotary(6)
+    for n in range(2):
+        np.testing.assert_array_equal(rotary(x, positions=positions)[n], rotary(x[n], positions=positions[n]))
+    na.check_gradients(rotary, x, positions=positions).assert_ok()
+
+
+def test_a_masked_array_is_refused():
+    with pytest.raises(TypeError, match="x is a masked array, and its mask would be lost"):
+        na.Linear(2, 2)(np.ma.masked_array([[1.0, 2.0]], mask=[[True, False]]))
+
+
+def test_a_view_made_before_an_array_was_closed_changes_nothing():
+    x = np.random.default_rng(0).standard_normal((2, 4))
+    view = x[:]
+    x.setflags(write=False)
+    layer = na.Linear(4, 2, rng=0)
+    layer.backward(layer(x))
+    before = layer.grads["W"].copy()
+    dout = layer.cache["out"].copy()
+    view[...] = 0
+    layer.backward(dout)
+    np.testing.assert_array_equal(layer.grads["W"], before)
