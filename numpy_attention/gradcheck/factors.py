@@ -78,8 +78,10 @@ def _likely(symbols):
     for symbol, n in _lengths(symbols).items():
         same = " = ".join([symbol, *(other for other, m in symbols.items() if m == n and other != symbol)][:3])
         plain = f" (or a plain factor {n})" if n == 2 else ""
-        yield math.sqrt(n), f"√{symbol} ({same} = {n}): the scale 1/√{symbol} is missing"
-        yield 1 / math.sqrt(n), f"1/√{symbol} ({same} = {n}): the scale 1/√{symbol} once too often"
+        root = math.isqrt(n)
+        square = f" (or a plain factor {root})" if root * root == n and symbol != "d_k" else ""
+        yield math.sqrt(n), f"√{symbol} ({same} = {n}): the scale 1/√{symbol} is missing{square}"
+        yield 1 / math.sqrt(n), f"1/√{symbol} ({same} = {n}): the scale 1/√{symbol} once too often{square}"
         yield 1 / n, f"1/{symbol} ({same} = {n}): a mean where a sum belongs, or the scale twice{plain}"
         yield n, f"{symbol} ({same} = {n}): a sum where a mean belongs, or no scale{plain}"
 

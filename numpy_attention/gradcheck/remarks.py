@@ -1,6 +1,7 @@
 """What the reader of a report should mind although it is no fault of the layer, and what could not be looked at."""
 import numpy as np
 
+from .copies import follow
 from .layer_under_test import Finding
 
 
@@ -12,7 +13,7 @@ def unchecked(subject):
 
 def _matter(subject):
     """Of the arrays without a row: those that change the output."""
-    doubtful = list({id(f.thing): f for f in subject.unnamed}.values())
+    doubtful = list({id(f.thing): f for f in [*subject.unnamed, *subject.late]}.values())
     if not doubtful or not _changes(subject, doubtful):
         return []
     return [f for f in doubtful if _changes(subject, [f])]
@@ -25,7 +26,8 @@ def _changes(subject, some):
         before = copy.forward(restore=False)
     except Finding:
         return False
-    arrays = [copy.memo.get(id(f.thing), f.thing) if f.copied else f.thing for f in some]
+    arrays = [copy.memo.get(id(f.thing), follow(copy.layer, f.path)) if f.copied else f.thing for f in some]
+    arrays = [array for array in arrays if isinstance(array, np.ndarray)]
     kept = [array.copy() for array in arrays]
     try:
         for array in arrays:

@@ -75,6 +75,7 @@ class Subject:
             self.layer = built.layer
             self._look_inside()
             return self._first_run()
+        self.late = [f for f in late if f.thing.dtype.kind == "f" and f.thing.size]
         here = {id(f.thing) for f in stays}
         kept = [f for f in self.inner if not isinstance(f.thing, np.ndarray) or not f.copied
                 or id(trial.memo.get(id(f.thing))) in here]
