@@ -142,7 +142,7 @@ def follow(thing, path):
 def duplicate(things, found, dtype_of):
     """(a deep copy of `things`, {id(thing): its twin}), with arrays in the precision `dtype_of(array)`.
 
-    `found`: all that `walk(things)` finds.
+    `found`: all that `walk(things)` finds, or what `special` leaves of it.
     """
     memo, pools, shells = {}, {}, []
     for _, thing, copied in found:
@@ -156,6 +156,12 @@ def duplicate(things, found, dtype_of):
         for name, value in attributes(thing).items():
             object.__setattr__(twin, name, copy.deepcopy(value, memo))
     return copy.deepcopy(things, memo), memo
+
+
+def special(found):
+    """Of all that was found, what deepcopy cannot be trusted with."""
+    return [f for f in found if isinstance(f.thing, STAYS) or type(f.thing) is np.ndarray
+            or hasattr(type(f.thing), "__getattr__")]
 
 
 def _answers(thing):

@@ -75,6 +75,7 @@ class LayerUnderTest:
     """An object with forward and backward. `run(way, name, ...)` is the only place that calls somebody's code."""
 
     forward_name, takes_cache = "forward", False
+    held = None                 # the generators in reach, as they were before anything ran
 
     def __init__(self, layer, clock=None):
         self.things, self.clock = layer, clock or Clock(60, None)

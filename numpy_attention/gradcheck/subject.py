@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .copies import Held, duplicate, follow, walk
+from .copies import Held, duplicate, follow, special, walk
 from .layer_under_test import Finding, positional
 from .matching import match, slots, variables
 from .parameters import candidates
@@ -32,7 +32,9 @@ class Subject:
         seen = {}
         self.inner = list(walk(self.layer, seen=seen))
         self.found = [*self.inner, *walk([self.arguments, self.keywords], seen=seen)]
-        self.held = Held.now(self.found)
+        self.special, self.held = special(self.found), Held.now(self.found)
+        if self.under_test.held is None:
+            self.under_test.held = self.held
         self.converted = {str(f.thing.dtype) for f in self.found if f.copied and type(f.thing) is np.ndarray
                           and f.thing.dtype.kind == "f" and self.dtype is not None and f.thing.dtype != self.dtype}
 
@@ -46,7 +48,7 @@ class Subject:
             dtype = array.dtype if array.dtype.kind != "f" or kind is None else np.dtype(kind)
             return np.result_type(dtype, np.complex64) if id(array) in nudged else dtype
         try:
-            return Copy(self, *duplicate((self.layer, self.arguments, self.keywords), self.found, dtype_of))
+            return Copy(self, *duplicate((self.layer, self.arguments, self.keywords), self.special, dtype_of))
         except Exception as error:
             raise TypeError(f"{self.name} cannot be copied ({error}), and a check never works on your own: "
                             "keep what cannot be copied out of the layer") from None
@@ -190,7 +192,7 @@ class Copy:
 
     def restore(self):
         """Undo what forward has written to the layer's own arrays."""
-        for f in self.subject.found:
+        for f in self.subject.special:
             twin = self.memo.get(id(f.thing))
             if f.copied and type(f.thing) is np.ndarray and isinstance(twin, np.ndarray) and twin.flags.writeable:
                 twin[...] = f.thing
