@@ -5,15 +5,16 @@
 
 A change swaps an operator, a comparison, a constant, an axis, a transpose, a sum, or takes a condition away, in a
 formula of numpy_attention/layers or masks.py; constructors, errors and statements are left as they are. It is made in
-a copy of the whole folder. First the tests that speak of the changed file run, then all of tests/layers and the masks',
-then golden numbers and the gradient checker. What survives all of them is either a gap, or a change that changes
-nothing. This takes minutes, so it is a command of its own and no test.
+a copy of the whole folder. First the tests that speak of the changed file run, then the rules that all layers keep,
+then all of tests/layers and the masks', then golden numbers and the gradient checker. What survives all of them is
+either a gap, or a change that changes nothing. This takes minutes, so it is a command of its own and no test.
 """
 import argparse
 import ast
 import copy
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -96,19 +97,23 @@ def tests_fail(folder, *arguments):
     return done.returncode not in (0, 5)
 
 
-def names_in(path):
-    """What the tests of a file may be called by: its own name, and its classes'."""
+def stages(path):
+    """{name: arguments of pytest}, from the tests that speak of the file's classes and functions to all of them."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return [path.stem, *(node.name for node in tree.body if isinstance(node, ast.ClassDef))]
+    names = [node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    speak = re.compile(rf"\bna\.({'|'.join(names)})\b")
+    files = [*sorted((ROOT / "tests/layers").glob("test_*.py")), ROOT / "tests/test_masks.py"]
+    own = [str(file.relative_to(ROOT)) for file in files if file.stem not in ("test_layer", "test_properties")
+           and (path.stem in file.stem or speak.search(file.read_text(encoding="utf-8")))]
+    rules = ["tests/layers/test_layer.py", "tests/layers/test_statements.py", "-k", " or ".join([path.stem, *names])]
+    return {"its own tests": ["-n", "0", *own], "the rules for all layers": ["-n", "0", *rules],
+            "all of tests/layers": ["tests/layers", "tests/test_masks.py"],
+            "golden numbers, gradient checker": ["tests/golden", "tests/gradcheck"]}
 
 
-def fate(folder, path, every_stage):
-    """The first stage whose tests fail, or None."""
-    stages = {"its own tests": ["-n", "0", "tests/layers", "tests/test_masks.py", "-k", " or ".join(names_in(path))]}
-    if every_stage:
-        stages |= {"all of tests/layers": ["tests/layers", "tests/test_masks.py"],
-                   "golden, gradcheck": ["tests/golden", "tests/gradcheck"]}
-    return next((name for name, arguments in stages.items() if tests_fail(folder, *arguments)), None)
+def fate(folder, path, last):
+    """The first of the first `last` stages whose tests fail, or None."""
+    return next((name for name, arguments in list(stages(path).items())[:last] if tests_fail(folder, *arguments)), None)
 
 
 def main():
@@ -116,7 +121,7 @@ def main():
     parser.add_argument("--count", type=int, default=80)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=[], help="names of files, without .py")
-    parser.add_argument("--own-tests-only", action="store_true", help="leave out the two long stages")
+    parser.add_argument("--stages", type=int, default=4, help="2 leaves out the two long ones")
     parser.add_argument("--slice", default="0/1", help="i/n: every n-th change from the i-th on, to share the work")
     options = parser.parse_args()
     chosen = all_changes(options.only)
@@ -130,7 +135,7 @@ def main():
             source = (ROOT / path).read_bytes()
             before = source[start:end].decode()
             (folder / path).write_bytes(source[:start] + text.encode() + source[end:])
-            killer = fate(folder, path, not options.own_tests_only)
+            killer = fate(folder, path, options.stages)
             (folder / path).write_bytes(source)
             survivors += killer is None
             print(f"{'SURVIVES' if killer is None else 'noticed by ' + killer}: {path}:{line}: {before} -> {text}",

@@ -35,16 +35,14 @@ class Residual(Layer):
         self.layer, self.norm, self.dropout = layer, norm, Dropout(dropout, rng=rng)
         self.pre = norm is not None and norm_first
         self.post = norm is not None and not norm_first
-        if not self.post:
-            self.restate(out="x + added", dadded="dout")
-        if self.pre:
-            self.restate(added="dropout(layer(normed))", dx="dadded + norm.backward(dnormed)")
+        self._state_what_was_asked_for()
 
     def forward(self, x, memory=None, *, mask=None, bias=None):
         # 1. What does the layer make of x?
         normed = self.norm(x) if self.pre else x                            # (..., D)
         inputs = (normed,) if memory is None else (normed, memory)
-        added = self.dropout(self.layer(*inputs, **those_given(mask=mask, bias=bias)))      # (..., D)
+        added = self.layer(*inputs, **those_given(mask=mask, bias=bias))    # (..., D)
+        added = self.dropout(added) if self.dropout.p else added
         check_same_shape("x", x, "what the layer makes of it", added)
         # 2. Keep what was there.
         summed = x + added                                                  # (..., D)
@@ -60,7 +58,7 @@ class Residual(Layer):
         # 2. This was summed = x + added: a sum hands its gradient to both, unchanged.
         dadded = dsummed
         # 1. This was added = dropout(layer(norm(x))), so through all three, the last one first.
-        dinputs = self.layer.backward(self.dropout.backward(dadded))
+        dinputs = self.layer.backward(self.dropout.backward(dadded) if self.dropout.p else dadded)
         dnormed, dmemory = dinputs if isinstance(dinputs, tuple) else (dinputs, None)
         # x went two ways, around the layer and through it, so two gradients come back and add up.
         dx = dadded + (self.norm.backward(dnormed) if self.pre else dnormed)        # (..., D)
@@ -68,6 +66,16 @@ class Residual(Layer):
                                  normed=dnormed if self.pre else None, memory=dmemory,
                                  bias=self.layer.grads.get("bias"), x=dx)
         return dx if dmemory is None else (dx, dmemory)
+
+    def _state_what_was_asked_for(self):
+        """The statement below is that of post-norm with dropout."""
+        taken = "normed" if self.pre else "x"
+        added = f"dropout(layer({taken}))" if self.dropout.p else f"layer({taken})"
+        through = "layer.backward(dropout.backward(dadded))" if self.dropout.p else "layer.backward(dadded)"
+        self.restate(added=added, dnormed=through, dmemory=f"{through}, second part",
+                     dx="dadded + norm.backward(dnormed)" if self.pre else f"dadded + {through}")
+        if not self.post:
+            self.restate(out="x + added", dadded="dout")
 
     FORWARD = (
         ("normed", "norm(x)", "N L D",

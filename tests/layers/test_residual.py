@@ -73,20 +73,24 @@ def test_what_does_not_have_the_shape_of_x_cannot_be_added():
         na.Residual(na.Linear(D, 1, rng=0))(X)          # NumPy would stretch it without a word
 
 
+@pytest.mark.parametrize("dropout", [0, 0.3])
 @pytest.mark.parametrize(("options", "forward", "dx"), [
-    ({"norm": False}, "added out", "dadded + layer.backward(dropout.backward(dadded))"),
-    ({}, "added summed out", "dadded + layer.backward(dropout.backward(dadded))"),
+    ({"norm": False}, "added out", "dadded + THROUGH"),
+    ({}, "added summed out", "dadded + THROUGH"),
     ({"norm_first": True}, "normed added out", "dadded + norm.backward(dnormed)"),
 ])
-def test_the_statement_is_that_of_the_variant(options, forward, dx):
-    residual = made(**options)
+def test_the_statement_is_that_of_the_variant(options, forward, dx, dropout):
+    residual = made(dropout=dropout, **options)
     residual.backward(residual(X))
     assert [stage.name for stage in residual.FORWARD if stage.name in residual.cache] == forward.split()
     formulas = {stage.name: stage.formula for stage in (*residual.FORWARD, *residual.BACKWARD)}
-    assert formulas["added"] == ("dropout(layer(normed))" if "normed" in forward else "dropout(layer(x))")
+    inside, through = "layer(normed)" if "normed" in forward else "layer(x)", "layer.backward(dadded)"
+    if dropout:
+        inside, through = f"dropout({inside})", "layer.backward(dropout.backward(dadded))"
+    assert formulas["added"] == inside
     assert formulas["out"] == ("norm(summed)" if "summed" in forward else "x + added")
     assert formulas["dadded"] == ("dsummed" if "summed" in forward else "dout")
-    assert formulas["dx"] == dx
+    assert formulas["dx"] == dx.replace("THROUGH", through)
 
 
 def test_a_trace_goes_into_the_layer_and_the_norm():
@@ -118,3 +122,9 @@ def test_a_trace_of_an_encoder_layer_repeats_its_run(inputs):
     layer = randomise(na.TransformerEncoderLayer(D, 2, 11))
     out = layer(*inputs, mask=na.causal_mask(L), bias=draw(L, L))
     assert_array_equal(na.trace(layer).run.forward(), out)
+
+
+def test_a_probability_that_is_none_is_refused():
+    for p in (True, "0.1", 1.0, -0.1, None):
+        with pytest.raises(ValueError, match="must lie in 0 <= p < 1"):
+            na.Residual(na.Linear(D, D), dropout=p)
