@@ -21,6 +21,7 @@ from ..words.terminal import is_han
 PACKAGE = Path(__file__).resolve().parents[1]
 FACE = "Noto Sans CJK SC"
 
+SOURCES = (".py", ".ipynb", ".js", ".html")
 COMMON = (
     "一是人了不在有大中国和为这上他个地年来我会以到时要出的生学说道民家子也成行下们于后就发自之对得主长可"
     "过天作分方用多你着部能市等业全里工公经本都而高政法面门动日进区事代那去心小同北定开产前其军还然起种所"
@@ -40,8 +41,8 @@ COMMON = (
 
 
 def characters(*folders):
-    """Every Chinese character in the sources (.py, .ipynb) below the folders, as a set; the common ones are here."""
-    sources = [path for folder in folders for path in Path(folder).rglob("*") if path.suffix in (".py", ".ipynb")]
+    """Every Chinese character in the sources below the folders, as a set; the common ones are here."""
+    sources = [path for folder in folders for path in Path(folder).rglob("*") if path.suffix in SOURCES]
     return {character for path in sources for character in path.read_text(encoding="utf-8") if is_han(character)}
 
 

@@ -2,7 +2,8 @@
 
 Python writes every step as plain HTML, so that the page can be read, printed and searched with scripts off. The
 script only shows one step at a time, lights up the cells that a cell was made from, and switches the language.
-page.html, page.css and page.js are the three parts that do not depend on the trace.
+page.html, page.css and the scripts are the parts that do not depend on the trace. A run that is small enough is a
+bench: its numbers can be changed there, and everything after them follows (live.py, bench.js).
 """
 import base64
 import hashlib
@@ -16,6 +17,7 @@ from ..words.files import write_whole
 from ..words.languages import languages
 from .font import subset
 from .formula import names
+from .live import live
 from .made import made, reads
 from .page_matrix import CROPS, cells, left_out, limits, math, matrix_of, tables, two
 from .saying import shapes, title
@@ -23,6 +25,8 @@ from .thumbnail import thumbnail
 from .why import why
 
 HERE = Path(__file__).parent
+BENCH = ("engine.js", "why.js", "state.js", "puzzles.js", "bench.js")      # a run that can be changed in the page
+STEPS = ("page.js",)                                                       # one that cannot: its steps, one by one
 MOST_CELLS, MOST_STEPS, MOST_EXPLAINED = 4000, 120, 150
 
 
@@ -45,15 +49,21 @@ def page(trace, *, lang="both", start=1):
     steps = trace[:MOST_STEPS]
     crop = next((crop for crop in CROPS if sum(cells(step.shape, crop) for step in steps) <= MOST_CELLS), CROPS[-1])
     scale, parts = limits(trace), [made(trace, step.name) for step in steps]
-    script = (HERE / "page.js").read_text(encoding="utf-8")
-    data = json.dumps({"start": start, "steps": [_data(trace, step, parts[k], crop) for k, step in enumerate(steps)]},
-                      ensure_ascii=False, separators=(",", ":"))
+    found = live(trace) if len(trace) else None
+    script = "".join((HERE / name).read_text(encoding="utf-8") for name in (BENCH if found else STEPS))
+    known = {"live": found, "puzzles": True} if found else {
+        "steps": [_data(trace, step, parts[k], crop) for k, step in enumerate(steps)]}
+    data = json.dumps({"start": start, **known}, ensure_ascii=False, separators=(",", ":"))
     parts = {
         "lang": lang, "title": escape(trace.title), "script": script, "style": (HERE / "page.css").read_text("utf-8"),
         "policy": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "overview": _overview(steps, scale), "count": str(len(steps)), "missing": _missing(trace, steps, crop),
         "steps": "\n".join(_section(trace, k, step, parts[k], scale[step.name], crop) for k, step in enumerate(steps)),
         "parameters": _parameters(trace, parts, crop),
+        "heading": two("注意力，一个数一个数地看", "Attention, number by number"),
+        "skip": two("跳到数字", "to the numbers"),
+        "made": two("由 numpy_attention 生成；做一个自己的：", "Made by numpy_attention. Make your own: ")
+        + "<code>python -m numpy_attention page</code>",
         # "<" could close the script element that carries the data
         "data": data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"),
     }
@@ -89,8 +99,9 @@ def _section(trace, k, step, part, limit, crop):
     numbers = {s.name: n for n, s in enumerate(trace, 1)}
     links = ", ".join(f'<a href="#step-{numbers[name]}">{escape(name)}</a>' if name in numbers else escape(name)
                       for name in used)
-    code = (f'<p class="code"><code>{escape(step.code)}</code><span class="where">{escape(step.where)}</span></p>'
-            if step.code else "")
+    lesson = f"<code>{escape(step.lesson)}</code>" if part else ""
+    code = (f'<p class="code">{lesson}<span class="where">{two("库里的写法：", "in the library:")} '
+            f"{escape(step.code)} · {escape(step.where)}</span></p>" if step.code else "")
     formula = (math(title(step)) if step.formula not in ("given", "upstream gradient")
                else two(escape(title(step, "zh")), escape(title(step))))
     missing = left_out(step.shape, crop)

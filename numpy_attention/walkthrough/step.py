@@ -80,17 +80,20 @@ def source_line(layer, method, name):
     That is the first of: `name = ...` (also among several, `dQ, dK = ...`), `self.grads["Q"] = ...`, and "Q": ... in a
     dictionary or Q=... in a call, and `self.grads[name] = ...` for several names in turn.
     """
-    function = inspect.unwrap(getattr(type(layer), method))
-    try:
-        lines, first = inspect.getsourcelines(function)
-        file = Path(inspect.getsourcefile(function))
-    except (OSError, TypeError):        # a layer typed into a prompt has no file
-        return "", ""
-    number = _line_of(ast.parse(textwrap.dedent("".join(lines))), name, name.removeprefix("d"))
-    if number is None:
-        return "", ""
-    shown = file.relative_to(PACKAGE.parent) if file.is_relative_to(PACKAGE) else file.name
-    return f"{shown}:{first + number - 1}", lines[number - 1].partition("  #")[0].strip()
+    for owner in type(layer).__mro__:               # a layer that hands a step to its base has the line there
+        if method not in vars(owner):
+            continue
+        function = inspect.unwrap(vars(owner)[method])
+        try:
+            lines, first = inspect.getsourcelines(function)
+            file = Path(inspect.getsourcefile(function))
+        except (OSError, TypeError):                # a layer typed into a prompt has no file
+            return "", ""
+        number = _line_of(ast.parse(textwrap.dedent("".join(lines))), name, name.removeprefix("d"))
+        if number is not None:
+            shown = file.relative_to(PACKAGE.parent) if file.is_relative_to(PACKAGE) else file.name
+            return f"{shown}:{first + number - 1}", lines[number - 1].partition("  #")[0].strip()
+    return "", ""
 
 
 def _line_of(source, name, key):

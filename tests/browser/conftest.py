@@ -38,5 +38,13 @@ def trace():
 
 @pytest.fixture(scope="module")
 def page(trace, tmp_path_factory):
-    """The address of the worked example's page."""
+    """The address of the worked example's page as a run that is too large to be changed gets it: step by step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("numpy_attention.walkthrough.live.MOST_NUMBERS", 0)
+        return trace.save_html(tmp_path_factory.mktemp("pages") / "steps.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def bench(trace, tmp_path_factory):
+    """The address of the worked example's bench."""
     return trace.save_html(tmp_path_factory.mktemp("pages") / "by-hand.html").as_uri()

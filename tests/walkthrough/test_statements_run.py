@@ -23,6 +23,9 @@ SENTENCES = {
     "ExtraKeyAttention": {"biased"},
     "ScaledDotProductAttention, options": {"dbias"},
     "TransformerDecoder,": {"dmemory"},
+    "RelativePositionBias": {"buckets", "bias", "dtable"},
+    "RelativeBiasAttention": {"relative", "weights", "dtable"},
+    "Sink": {"unspent", "weights", "dbias", "dsink"},
     "CrossEntropyLoss, weighted": {"dlosses"},
 }
 
