@@ -10,6 +10,7 @@ import numpy as np
 
 from ..models import head_scores, logit_lens, open_model, repeated_tokens, shares_of, strongest
 from ..models.edits import read
+from ..words.files import write_whole
 
 USAGE_ERROR = 2
 HABITS = {      # name: (what it looks at, measured on)
@@ -152,7 +153,7 @@ def _sheet(twin, pieces, arguments):
             f'<img style="max-width:100%" alt="{html.escape(figure.alt_text)}" '
             f'src="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}">'
             f"<p>{html.escape(figure.alt_text)}</p></body></html>\n")
-    Path(arguments.sheet).write_text(page, encoding="utf-8")
+    write_whole(arguments.sheet, page)
     print(f"\nall heads: {arguments.sheet}")
     if arguments.open:
         import webbrowser

@@ -36,6 +36,7 @@ def configure(parser):
 
 def run(arguments):
     """Train, measure, draw the film. Returns 0; 1 if the run broke, 2 for wrong usage, 130 after Ctrl-C."""
+    from ..training.checkpoint import CheckpointError
     from ..training.loop import train
     from ..training.step import Diverged
     sizes = {name: getattr(arguments, name) for name in SIZES if getattr(arguments, name) is not None}
@@ -52,6 +53,11 @@ def run(arguments):
     except Diverged as broken:
         print(f"train: {broken}", file=sys.stderr)
         return FAILED
+    except CheckpointError as error:
+        if error.run is not None and error.run.step:        # it learned for nothing, but what it learned can be told
+            print("\n".join(report(error.run)))
+        print(f"train: {error}", file=sys.stderr)
+        return USAGE_ERROR
     except (ValueError, TypeError) as error:
         print(f"train: {error}", file=sys.stderr)
         return USAGE_ERROR

@@ -40,8 +40,11 @@ def whole(name, value):
 
 def is_number(value):
     """Is it one finite real number? True and False are none, an array of one number is none."""
-    return (isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-            and bool(np.isfinite(float(value))))
+    try:
+        return (isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+                and bool(np.isfinite(float(value))))
+    except OverflowError:                       # an int beyond the largest float
+        return False
 
 
 def finite(name, value, *, above=None):

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..words.files import write_whole
+
 LONGEST_TABLE = 100_000_000         # bytes; the limit of the format
 DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2"),
           "I64": np.dtype("<i8"), "I32": np.dtype("<i4"), "I16": np.dtype("<i2"), "I8": np.dtype("i1"),
@@ -122,7 +124,5 @@ def write_safetensors(path, arrays):
                        "data_offsets": [end, end := end + array.nbytes]}
     text = json.dumps(table).encode()
     text += b" " * (-len(text) % 8)                 # so that the numbers begin at a multiple of eight bytes
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for array in arrays.values():
-            file.write(np.ascontiguousarray(array).data)
+    numbers = [np.ascontiguousarray(array).data for array in arrays.values()]
+    write_whole(path, [len(text).to_bytes(8, "little") + text, *numbers])

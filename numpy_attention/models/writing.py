@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..words.files import write_whole
 from .families import ROPE_FIELDS
 from .names import homes
 from .safetensors import write_safetensors
@@ -55,7 +56,7 @@ def to_huggingface(model, folder):
     arrays = arrays_of(model)
     config["dtype"] = str(np.result_type(*arrays.values()))
     write_safetensors(folder / "model.safetensors", arrays)
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    write_whole(folder / "config.json", json.dumps(config, indent=2) + "\n")
 
 
 def config_of(a):

@@ -6,12 +6,16 @@ Whatever goes wrong while it is written (a kill, a full disk), the previous chec
 """
 import io
 import json
+import os
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
+from ..engine.arguments import count, is_number
 from ..words.files import write_whole
+from ..words.npz import Npz, read_ordinary
+from .measure import read as answers
 
 FORMAT = 1
 
@@ -19,15 +23,21 @@ FORMAT = 1
 class CheckpointError(ValueError):
     """A checkpoint that cannot be written, cannot be read, or belongs to another run.
 
+    Attributes: run, the run that could not be written, with all that it has learned; None if it was to be read.
+
     >>> na.training.CheckpointError("run.npz is damaged")
     CheckpointError('run.npz is damaged')
     """
+
+    def __init__(self, message, run=None):
+        self.run = run
+        super().__init__(message)
 
 
 def save_checkpoint(path, run):
     """Write the run to `path`, or leave what is there as it is.
 
-    Raises: CheckpointError if it cannot be written.
+    Raises: CheckpointError, with the run in it, if it cannot be written.
 
     >>> import tempfile
     >>> run = na.training.train("reverse", steps=2, progress=False)
@@ -37,12 +47,13 @@ def save_checkpoint(path, run):
     True
     """
     path, content = Path(path), io.BytesIO()
-    np.savez(content, **_arrays(run))
     try:
+        np.savez(content, **_arrays(run))
         write_whole(path, content.getbuffer())
-    except OSError as error:
-        kept = "; the one that is there is unharmed" if path.exists() else ""
-        raise CheckpointError(f"the checkpoint {path} could not be written: {error.strerror or error}{kept}") from error
+    except (OSError, MemoryError, ValueError) as error:     # ValueError: a name that no file can have
+        kept = "; the one that is there is unharmed" if os.path.isfile(path) else ""
+        why = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
+        raise CheckpointError(f"the checkpoint {path} could not be written: {why}{kept}", run) from error
 
 
 def load_checkpoint(path, run):
@@ -50,24 +61,29 @@ def load_checkpoint(path, run):
 
     Raises: CheckpointError if the file is missing, damaged or of another run; the run is unchanged then.
     """
-    held = _read(Path(path))
-    told = held["told"]
+    npz, told = _opened(Path(path))
     mine = json.loads(_json(run.settings))
     if different := [name for name in mine if told["settings"].get(name) != mine[name]]:
         raise CheckpointError(f"{path} is of another run: " + "; ".join(
             f"its {name} is {told['settings'].get(name)!r}, yours is {mine[name]!r}" for name in different))
-    params, saved = run.model.named_params(), held["param"]
+    params = run.model.named_params()
+    saved = {name.removeprefix("param "): header for name, header in npz.headers.items() if name.startswith("param ")}
     if {n: (p.shape, p.dtype) for n, p in params.items()} != {n: (p.shape, p.dtype) for n, p in saved.items()}:
         odd = next(n for n in {**params, **saved} if n not in params or n not in saved
                    or (params[n].shape, params[n].dtype) != (saved[n].shape, saved[n].dtype))
         shapes = (f"{p[odd].shape} {p[odd].dtype}" if odd in p else "missing" for p in (saved, params))
         raise CheckpointError(f"{path} is of another model: its {odd} is {next(shapes)}, yours is {next(shapes)}")
     try:
+        _check_contents(npz, told, run)
+        held = _sorted(npz.read())
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged or no checkpoint: {error}") from None
+    try:
         run.optimizer.load_state_dict(held["optimizer"])
     except ValueError as error:
         raise CheckpointError(f"{path} is of another optimizer: {error}") from None
     for name, p in params.items():
-        p[...] = saved[name]
+        p[...] = held["param"][name]
     for rng, state in zip(_generators(run), told["rng"], strict=True):
         rng.bit_generator.state = state
     run.step, run.seconds, run.losses = told["step"], told["seconds"], held["losses"][""].tolist()
@@ -105,22 +121,95 @@ def _generators(run):
     return [run.rng, *within(run.model)]
 
 
-def _read(path):
-    """The file's arrays, sorted by the first word of their names; all of it is read and checked, or an error."""
+def _opened(path):
+    """The file, and what it tells beside its arrays; nothing else of it is read yet."""
     try:
-        content = path.read_bytes()
+        content = read_ordinary(path)
     except OSError as error:
         raise CheckpointError(f"there is no checkpoint {path} to be read: {error.strerror}") from error
+    except ValueError as error:                     # a name that no file can have
+        raise CheckpointError(f"there is no checkpoint {path!r} to be read: {error}") from error
     try:
-        held = {"param": {}, "optimizer": {}, "losses": {}, "history": {}, "snapshot": {}}
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            held["told"] = json.loads(str(file["told"]))
-            for key in set(file.files) - {"told"}:
-                kind, _, name = key.partition(" ")
-                held[kind][name] = file[key]        # the archive's checksums are compared here
-        expected = held["told"]["format"]
-    except Exception as error:                      # a damaged file can break its readers in any way
-        raise CheckpointError(f"{path} is damaged or no checkpoint: {error}") from error
-    if expected != FORMAT:
-        raise CheckpointError(f"{path} has format {expected}, this version reads format {FORMAT}")
+        npz = Npz(content)
+        if "told" not in npz.headers:
+            raise ValueError("it does not hold the entry told, which every checkpoint begins with")
+        told = _told(npz["told"])
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged or no checkpoint: {error}") from None
+    if told["format"] != FORMAT:
+        raise CheckpointError(f"{path} has format {told['format']}, this version reads format {FORMAT}")
+    return npz, told
+
+
+TOLD = {"format": int, "settings": dict, "step": int, "seconds": (int, float), "rng": list, "snapshots": list}
+
+
+def _told(array):
+    """The entry `told` as a dict of the right kinds, or ValueError."""
+    try:
+        told = json.loads(str(array))
+    except (ValueError, RecursionError):
+        raise ValueError("what it tells beside its arrays cannot be read") from None
+    for name, kind in TOLD.items():
+        value = told.get(name) if isinstance(told, dict) else None
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(f"it does not tell its {name} as a checkpoint does")
+    return told
+
+
+def _check_contents(npz, told, run):
+    """What the file tells and what the headers of its arrays say must be what this run would have written."""
+    step = told["step"]
+    if step < 0 or not is_number(told["seconds"]) or told["seconds"] < 0:
+        raise ValueError(f"step and seconds must not be negative; got {step} and {told['seconds']}")
+    generators = _generators(run)
+    try:
+        for rng, state in zip(generators, told["rng"], strict=True):
+            type(rng.bit_generator)().state = state
+    except Exception:                               # NumPy raises nearly anything for a state that is none
+        raise ValueError("its states of the random generators are none") from None
+    weights, measured = _pristine(run)
+    heads = {(layer, head): w[head].shape for layer, w in enumerate(weights) for head in range(len(w))}
+    noted = npz.headers.get("history step")
+    times = noted.shape[0] if noted is not None and len(noted.shape) == 1 else 0
+    expected = {"losses ": (step,), **{f"history {name}": (times, *shape) for name, shape in measured.items()}}
+    try:
+        for taken, kept in told["snapshots"]:
+            if taken > step:
+                raise ValueError
+            expected |= {f"snapshot {count('step', taken)}.{i}": heads[tuple(head)] for i, head in enumerate(kept)}
+    except (TypeError, ValueError, KeyError):
+        raise ValueError("what it tells of its snapshots is not what a run of this model has") from None
+    found = {name: header.shape for name, header in npz.headers.items()
+             if name != "told" and not name.startswith(("param ", "optimizer "))}
+    if found != expected:
+        odd = next(name for name in {**expected, **found} if found.get(name) != expected.get(name))
+        raise ValueError(f"its {odd.strip()} has shape {found.get(odd, 'none: it is missing')}, after {step} steps and "
+                         f"{times} measurements it must have {expected.get(odd, 'none: there is no such entry')}")
+    if not times:
+        raise ValueError("it holds no measurements, and a run begins with one")
+    wrong = [name for name in found if npz.headers[name].dtype.kind not in ("iu" if name == "history step" else "f")]
+    if wrong:
+        raise ValueError(f"its {wrong[0].strip()} has dtype {npz.headers[wrong[0]].dtype}, which a run does not write")
+    before = run.optimizer.steps - run.step if hasattr(run.optimizer, "steps") else None
+    if before is not None and "optimizer step" in npz.headers and (npz["optimizer step"] != before + step).any():
+        raise ValueError(f"its optimizer has done {npz['optimizer step']} steps, the run {step}")
+    steps = npz["history step"]
+    if steps[0] < 0 or steps[-1] > step or not (np.diff(steps) > 0).all():
+        raise ValueError(f"its measurements must be of rising steps from 0 to {step}; got {steps.tolist()[:10]}")
+
+
+def _pristine(run):
+    """What the run would note now: the weights of each layer (H, L, S), and by name the shape of each measurement."""
+    answers(run.model, run.exercise)
+    weights = [attention.weights[0] for attention in run.model.attentions()]
+    return weights, {name: np.shape(value) for name, value in run.measurement().items()}
+
+
+def _sorted(arrays):
+    """The arrays sorted by the first word of their names, each kind in the order of the file."""
+    held = {"param": {}, "optimizer": {}, "losses": {}, "history": {}, "snapshot": {}, "told": {}}
+    for name, array in arrays.items():
+        kind, _, rest = name.partition(" ")
+        held[kind][rest] = array
     return held

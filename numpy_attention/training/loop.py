@@ -35,8 +35,9 @@ def train(task, model=None, *, steps=None, stop_at=None, seed=0, batch_size=64, 
         sizes: layers=, heads=, d_model=, kv_heads=, d_k=, d_hidden=, norm=, positions=, scale=, tied= as in ToyModel.
 
     Returns: the Run. Ctrl-C ends it after the step under way.
-    Raises: ValueError for an unknown task or impossible sizes; CheckpointError for a file that does not fit or cannot
-        be written; Diverged, with the run in it, at the first loss or gradient that is not finite.
+    Raises: ValueError for an unknown task or impossible sizes; CheckpointError for a file that does not fit, and,
+        with the run in it, for one that cannot be written; Diverged, with the run in it, at the first loss or gradient
+        that is not finite.
 
     >>> run = na.training.train("reverse", steps=150, stop_at=0.99, progress=False)
     >>> run.stopped, run.parameters

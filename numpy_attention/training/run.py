@@ -63,13 +63,16 @@ class Run:
 
     def measure(self):
         """Note loss, accuracy and the measurements of all heads on the held-out exercises."""
+        for name, value in self.measurement().items():
+            self.history[name].append(value)
+
+    def measurement(self):
+        """What there is to be noted now: {name: a number, or one for each head (layers, H)}."""
         batch = self.held_out
         logits = read(self.model, batch)
         right = logits.argmax(axis=-1) == batch.targets
-        found = {"step": self.step, "loss": float(self.loss(logits, batch.labels)),
-                 "accuracy": float(right[batch.counts].mean()), **scores_after_forward(self.model, batch)}
-        for name, value in found.items():
-            self.history[name].append(value)
+        return {"step": self.step, "loss": float(self.loss(logits, batch.labels)),
+                "accuracy": float(right[batch.counts].mean()), **scores_after_forward(self.model, batch)}
 
     def take_snapshot(self, watch=None):
         """Keep the weights on the fixed exercise: of the watched (layer, head) pairs, all unless given."""

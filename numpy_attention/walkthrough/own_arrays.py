@@ -6,18 +6,19 @@
 Besides: query and memory, or query, key and value, instead of x; biases b_Q b_K b_V b_O; mask (True = may attend) and
 bias; dheads or dout, the upstream gradient (drawn at random unless given); tokens, or query_tokens and key_tokens.
 """
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
+from ..engine.arguments import size
 from ..layers.multi_head import MultiHeadAttention
 from ..layers.variants.scaled_dot_product import ScaledDotProductAttention
+from ..words.npz import KINDS, Npz, read_ordinary
 from .reading import read_trace
 
 MATRICES = {"W_Q": "query_proj", "W_K": "key_proj", "W_V": "value_proj", "W_O": "output_proj"}
 INPUTS = (("x",), ("query", "memory"), ("query", "key", "value"))
+MOST = 1 << 30          # bytes; nobody steps through more
 BESIDES = ("mask", "bias", "dheads", "dout", "tokens", "query_tokens", "key_tokens", "num_heads")
 
 
@@ -53,30 +54,47 @@ def trace_file(path, *, num_heads=None, tokens=None, backward=True):
     if backward:
         random = np.random.default_rng(0).standard_normal(out.shape)
         layer.backward(arrays.get(last, random))
-    labels = {name: [str(token) for token in np.atleast_1d(arrays[name])] for name in
-              ("tokens", "query_tokens", "key_tokens") if name in arrays}
+    labels = {name: _labels(arrays[name]) for name in ("tokens", "query_tokens", "key_tokens") if name in arrays}
     return read_trace(layer, **(labels if tokens is None else {"tokens": tokens}), title=Path(path).name)
 
 
 def read(path):
-    """{name: array} of an .npz file; pickled objects, which could run code, are refused."""
+    """{name: array} of an .npz file; ValueError or OSError, in a sentence, for anything else."""
     path = Path(path)
     try:
-        with open(path, "rb") as handle:
-            found = np.load(handle, allow_pickle=False)
-            if isinstance(found, np.ndarray):
-                raise ValueError(f"{path.name} holds a single array without a name: write several with "
-                                 "np.savez(path, Q=Q, K=K, V=V)")
-            return {name: found[name] for name in found.files}
+        arrays = Npz(read_ordinary(path, MOST)).read()
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError):
-        raise ValueError(f"{path.name} is not an .npz file, or is cut off: write it with np.savez") from None
     except ValueError as error:
-        if "pickle" in str(error):
-            raise ValueError(f"{path.name} is not an .npz file of plain arrays (Python objects are not read, because "
-                             "they could run code): write it with np.savez(path, Q=Q, K=K, V=V)") from None
-        raise
+        raise ValueError(f"{path.name} cannot be read: {error}") from None
+    for name, array in arrays.items():
+        text = name in ("tokens", "query_tokens", "key_tokens")
+        if not text and array.dtype.kind not in "biufc":
+            raise ValueError(f"{path.name}: {name} must hold numbers; got {KINDS[array.dtype.kind]}")
+        if text and array.ndim > 1:
+            raise ValueError(f"{path.name}: {name} must be a row of labels, one for each token; got {array.shape}")
+    return arrays
+
+
+def _labels(array):
+    """Labels as text: bytes are read as UTF-8, as everybody writes it."""
+    return [token.decode(errors="replace") if isinstance(token, bytes) else str(token)
+            for token in np.atleast_1d(array).tolist()]
+
+
+def _real(name, array):
+    """An array of real numbers as float64, or an error: a complex one would lose half of it."""
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}")
+    return array.astype(float)
+
+
+def _whole(name, value):
+    """A whole number of at least 1, from an option or from an array of one number."""
+    value = np.asarray(value)
+    if value.size != 1 or value.dtype.kind not in "iuf" or value != np.floor(value):
+        raise ValueError(f"{name} must be one whole number; got {value.tolist()}")
+    return size(name, int(value.item()))
 
 
 def _multi_head(arrays, num_heads):
@@ -88,7 +106,7 @@ def _multi_head(arrays, num_heads):
     if names is None:
         raise ValueError(f"the file holds {_names(arrays)}: besides the matrices it wants x, or query and memory, "
                          "or query, key and value")
-    W = {name: np.asarray(arrays[name], float) for name in MATRICES}
+    W = {name: _real(name, arrays[name]) for name in MATRICES}
     for name, matrix in W.items():
         if matrix.ndim != 2:
             raise ValueError(f"{name} must be a matrix (in, out); got {matrix.shape}")
@@ -98,7 +116,7 @@ def _multi_head(arrays, num_heads):
                 arrays[role].shape[-1] == W[name].shape[1]) else ""
             raise ValueError(f"{name} {W[name].shape} must have as many rows as {role} {arrays[role].shape} has "
                              f"columns{hint}")
-    H = int(num_heads if num_heads is not None else arrays.get("num_heads", 1))
+    H = _whole("num_heads", num_heads if num_heads is not None else arrays.get("num_heads", 1))
     for name in ("W_Q", "W_K", "W_V"):
         if H < 1 or W[name].shape[1] % H:
             raise ValueError(f"the {W[name].shape[1]} columns of {name} cannot be cut into num_heads = {H} equal heads")
@@ -113,7 +131,7 @@ def _multi_head(arrays, num_heads):
     for name, matrix in W.items():
         params = getattr(layer, MATRICES[name]).params
         params["W"] = matrix
-        given = np.asarray(arrays.get(f"b_{name[2:]}", np.zeros(matrix.shape[1])), float)
+        given = _real(f"b_{name[2:]}", arrays.get(f"b_{name[2:]}", np.zeros(matrix.shape[1])))
         if given.shape != (matrix.shape[1],):
             raise ValueError(f"b_{name[2:]} must have shape ({matrix.shape[1]},), a number for each column of {name}; "
                              f"got {given.shape}")

@@ -1,10 +1,11 @@
-"""Words for people: text that lines up, two languages, colours, and a file that is written whole.
+"""Words for people: text that lines up, two languages, colours, and files that are written whole and read with care.
 
 terminal.py    how wide a text is, padding, wrapping, tables in a terminal
 numbers.py     numbers and matrices as text
 languages.py   sentences in Chinese and English
 colours.py     colour maps, hues, and an ink that can be read on a colour
 files.py       writing a file: the whole of it or nothing
+npz.py         reading an .npz file that anybody may have made
 
 Every other package may use this one; it knows none of them, and needs NumPy alone.
 """

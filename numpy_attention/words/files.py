@@ -16,7 +16,7 @@ def write_whole(path, content):
 
     Args:
         path: where to. Of a symbolic link, the file behind it is replaced; permissions stay as they are.
-        content: bytes, or a text, which is written as UTF-8.
+        content: bytes, or a text, which is written as UTF-8, or a list of them, written one behind the other.
 
     Raises: OSError if it cannot be written: no such folder, a full disk, a file that is write-protected, something
         that is no ordinary file (a folder, a device). What was there before is then still there.
@@ -31,7 +31,8 @@ def write_whole(path, content):
     beside = target.with_name(f".{target.name[:40]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         with open(beside, "xb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            for part in content if isinstance(content, list) else [content]:
+                file.write(part.encode() if isinstance(part, str) else part)
             file.flush()
             os.fsync(file.fileno())                 # on the disk before it gets its name
         if mode is not None:

@@ -16,6 +16,7 @@ import json
 import math
 from pathlib import Path
 
+from ...words.files import write_whole
 from ..schedules import warmup_cosine
 from ..sweeps import outcomes
 from .claim import CLAIMS, UNCHANGED, Attack, Verdict, known, measure_claim, under
@@ -122,7 +123,7 @@ def attack_claims(names=None, *, attacks=None, seeds=SEEDS, folder=FOLDER, execu
             yield result, len(asked) - len(missing) + done, len(asked)
     finally:
         write(folder, found)
-        (Path(folder) / "attacked.md").write_text(table(found), encoding="utf-8")
+        write_whole(Path(folder) / "attacked.md", table(found))
 
 
 def key(claim, attack, seed):
@@ -143,7 +144,7 @@ def write(folder, found):
     """Keep the measurements: one a line, in one order, so that two versions can be compared."""
     lines = [json.dumps({**result, "of": filed.rpartition(" ")[2]}, ensure_ascii=False)
              for filed, result in sorted(found.items())]
-    (Path(folder) / "attacked.json").write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    write_whole(Path(folder) / "attacked.json", "[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def verdicts(found, name):
