@@ -182,7 +182,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match=r"is damaged or no checkpoint: .*told"):
         train("reverse", resume=tmp_path / "other.npz", **QUIET)
     np.savez(tmp_path / "pickle.npz", told=np.array({"format": 1}, dtype=object))
-    with pytest.raises(CheckpointError, match=r"is damaged or no checkpoint: .*told is no plain array .Python objects are not read"):
+    with pytest.raises(CheckpointError, match=r"is damaged or no checkpoint: told is no plain array .Python objects"):
         train("reverse", resume=tmp_path / "pickle.npz", **QUIET)
 
 

@@ -22,6 +22,11 @@ TIMES = 150
 UNSAFE = re.compile("unsafe|allow_pickle|trust", re.IGNORECASE)
 
 
+def sentence(text, path):
+    """Is it one of ours: one line that names the file and gives no advice to load it unsafely?"""
+    return path.name in text and "\n" not in text and not UNSAFE.search(text)
+
+
 def broken(content, rng):
     """The bytes of a file after an accident of some kind."""
     data = bytearray(content)
@@ -54,7 +59,7 @@ def test_parameters(tmp_path):
     rng, path = np.random.default_rng(1), tmp_path / "layer.npz"
     right = {name: array.copy() for name, array in na.Linear(3, 2, rng=1).named_params().items()}
     na.interop.save(na.Linear(3, 2, rng=1), path)
-    whole, refused = path.read_bytes(), 0
+    whole, said = path.read_bytes(), []
     for _ in range(TIMES):
         path.write_bytes(broken(whole, rng))
         layer = na.Linear(3, 2, rng=2)
@@ -62,18 +67,18 @@ def test_parameters(tmp_path):
         try:
             na.interop.load(layer, path)
         except ValueError as error:
-            assert str(error).startswith(str(path)) and not UNSAFE.search(str(error))
-            refused, expected = refused + 1, before
+            said.append(str(error))
+            expected = before
         else:
             expected = right
         assert all(np.array_equal(array, expected[name]) for name, array in layer.named_params().items())
-    assert refused > TIMES / 2
+    assert len(said) > TIMES / 2 and all(sentence(text, path) for text in said)
 
 
 def test_checkpoints(tmp_path):
     rng, path, made = np.random.default_rng(2), tmp_path / "run.npz", task("reverse", V=2, L=2)
     save_checkpoint(path, train(made, steps=1, d_model=2, measure_every=1, progress=False))
-    whole, refused = path.read_bytes(), 0
+    whole, said = path.read_bytes(), []
     fresh = train(made, steps=0, d_model=2, progress=False)
     before = [p.tobytes() for p in fresh.model.named_params().values()]
     for _ in range(TIMES):
@@ -81,30 +86,28 @@ def test_checkpoints(tmp_path):
         try:
             load_checkpoint(path, fresh)
         except CheckpointError as error:
-            assert str(path) in str(error) and not UNSAFE.search(str(error))
+            said.append(str(error))
             assert [p.tobytes() for p in fresh.model.named_params().values()] == before and fresh.step == 0
-            refused += 1
         else:
             assert fresh.step == 1
             fresh = train(made, steps=0, d_model=2, progress=False)
-    assert refused > TIMES / 2
+    assert len(said) > TIMES / 2 and all(sentence(text, path) for text in said)
 
 
 def test_arrays_to_step_through(tmp_path):
     rng, path, held = np.random.default_rng(3), tmp_path / "mine.npz", io.BytesIO()
     arrays = {"Q": np.arange(12.).reshape(4, 3), "K": np.ones((5, 3)), "V": np.eye(5), "tokens": np.array(["a", "我"])}
     np.savez_compressed(held, **arrays)
-    refused = 0
+    said = []
     for _ in range(2 * TIMES):
         path.write_bytes(broken(held.getvalue(), rng))
         try:
             found = read_arrays(path)
         except (ValueError, OSError) as error:
-            assert not UNSAFE.search(str(error)) and "\n" not in str(error)
-            refused += 1
+            said.append(str(error))
         else:                                   # what was hit is a date, a name or a part that is not there any more
             assert all(array.tobytes() in {a.tobytes() for a in arrays.values()} for array in found.values())
-    assert refused > TIMES
+    assert len(said) > TIMES and all(sentence(text, path) for text in said)
 
 
 def npz(name="W.npy", content=b"", **entry):
@@ -162,7 +165,8 @@ def test_what_is_made_on_purpose(content, says):
 
 
 def test_what_is_right_is_read():
-    held, given = io.BytesIO(), {"Q": np.asfortranarray(np.arange(6.).reshape(2, 3)), "n": np.array(3), "a b/我": [True],
+    held, given = io.BytesIO(), {"Q": np.asfortranarray(np.arange(6.).reshape(2, 3)), "n": np.array(3),
+                                 "a b/我": [True],
                                  "none": np.zeros((0, 10**9)), "words": np.array(["我", ""]), "file": np.ones(2) * 1j}
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in given.items():
