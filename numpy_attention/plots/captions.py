@@ -51,7 +51,7 @@ def panel_title(name, values, hidden, room, lang, found, columns):
     spread, most = statistics.entropy(values, hidden)
     top = statistics.largest(values)
     top = number(top) if math.isfinite(top) else "–"
-    share = number(spread) if math.isfinite(spread) else "–"
+    share = "–" if not math.isfinite(spread) else "≈0" if 0 < spread < 0.005 else number(spread)
     most = number(most) if math.isfinite(most) else "–"
     does = each_line(lang, lambda one: f"{name(one)} · {pattern_words(found, columns, one)}")
     brief = f"{name('en').split()[-1]} {SHORT[found.kind].say('en' if lang == 'en' else 'zh')}"
@@ -68,6 +68,8 @@ def panel_title(name, values, hidden, room, lang, found, columns):
 def pattern_words(found, columns, lang):
     """What a head does, with its score: "the token before 0.93"."""
     words = PATTERNS[found.kind].say(lang)
+    if found.kind == "back":
+        words = say(lang, f"往前第 {found.key} 个词元", f"the token {found.key} before")
     if found.kind == "sink":
         words = say(lang, f"汇聚于 {columns[found.key]}", f"a sink: {columns[found.key]}")
     return words if found.kind == "mixed" else f"{words} {number(found.score)}"

@@ -66,7 +66,7 @@ def plot_step_curve(steps, errors, *, name=None, title=None, lang="en", size=Non
     ends = []
     for i, (way, values) in enumerate(errors.items()):
         drawn, lowest = np.clip(values, SMALLEST, None), best[way]
-        colour = next((hue for kind, (_, hue) in WAYS.items() if way.endswith(kind)), HUES[i % len(HUES)])
+        colour = hue_of(way, i)
         single = "float32" in way
         axes.plot(steps, drawn, color=colour, marker=MARKERS[i % len(MARKERS)], markersize=4 * thin,
                   linewidth=1.5 * thin, linestyle="--" if single else "-")
@@ -92,6 +92,15 @@ def plot_step_curve(steps, errors, *, name=None, title=None, lang="en", size=Non
     lines += [f"{h:.0e}  " + "  ".join(f"{values[i]:{len(way)}.1e}" for way, values in errors.items())
               for i, h in enumerate(steps)]
     return finish(page, each(lang, alt), "\n".join(lines))
+
+
+def hue_of(way, number):
+    """The hue of a way of measuring a slope, the same wherever it is drawn; of anything else, the next one.
+
+    >>> hue_of("float32 central", 0) == hue_of("float64 central", 5) == HUES[1], hue_of("loss", 3) == HUES[3]
+    (True, True)
+    """
+    return next((hue for kind, (_, hue) in WAYS.items() if way.endswith(kind)), HUES[number % len(HUES)])
 
 
 def _v_finding(steps, errors, best, name, lang):

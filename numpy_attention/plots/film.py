@@ -109,7 +109,7 @@ def _finding(name, ends, columns, maps, hidden, lang):
 class FilmLayout:
     """Frames side by side, the curve and the entropy below them."""
 
-    def __init__(self, room, most, count, L, S, rows, columns, title):
+    def __init__(self, room, most, scale, count, L, S, rows, columns, title):
         frames = max(2, min(MOST_FRAMES, int((room - 2.0) / 1.15), count)) if count > 1 else 1
         self.shown = np.unique(np.linspace(0, count - 1, frames).round().astype(int))
         self.left = 0.3 + max(0.5, row_room(rows))

@@ -183,7 +183,7 @@ class Grid:
     ``panels`` lists (line, column, which of the maps, which of its heads).
     """
 
-    def __init__(self, room, tall, maps, labels, bar, title, lang):
+    def __init__(self, room, tall, scale, maps, labels, bar, title, lang):
         self.counts, self.maps, both = [len(layer.heads) for layer in maps], maps, captions.in_both(lang)
         layered = len(maps) > 1
         most = min(max(self.counts), MOST_ACROSS) if layered else across(self.counts[0])

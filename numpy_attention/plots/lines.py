@@ -97,7 +97,7 @@ def plot_lines(
 class LinesLayout:
     """Where the heads go: as many side by side as there is room for."""
 
-    def __init__(self, room, most, count, rows, columns, note, title):
+    def __init__(self, room, most, scale, count, rows, columns, note, title):
         self.tall = min(6.0, max(1.2, 0.3 * max(len(rows), len(columns))))
         left = max(0.5, row_room(rows))
         self.step = left + WIDE + max(0.4, row_room(columns)) + 0.35, self.tall + 1.05

@@ -13,7 +13,7 @@ from .page import LINE, fold, open_page
 from .tokens import read_both
 
 # One hue for each thing that a head may do; heads without a single pattern stay grey.
-MARKS = dict(zip(("previous", "induction", "first", "itself", "sink", "next"), HUES, strict=False))
+MARKS = dict(zip(("previous", "induction", "first", "itself", "sink", "back"), HUES, strict=False))
 PIXELS = 64
 HIDDEN = (0.93, 0.93, 0.93, 1.0)
 
@@ -112,7 +112,7 @@ def _mark(what, head, line, lang):
 class Sheet:
     """Where the tiles go: one row a layer."""
 
-    def __init__(self, room, tall, maps, title):
+    def __init__(self, room, tall, scale, maps, title):
         across, down = max(len(layer.heads) for layer in maps), len(maps)
         self.left = 0.62
         high = 13.0 if tall is None else tall
@@ -121,7 +121,7 @@ class Sheet:
                                   (high - 1.6) / down - self.gap - 0.14))
         # The words below small tiles want some room of their own.
         self.step = max(self.tile + self.gap, min(0.72, (room - self.left - 0.2) / across))
-        wide = max(self.left + across * self.step + 0.1, min(room, 4.2))
+        wide = max(self.left + across * self.step + 0.1, min(room, 6.2))
         self.title = fold(title, wide - 0.3, 12)
         self.top = 0.62 + LINE * (self.title.count("\n") + 1) + 0.12
         self.down = self.tile + self.gap + 0.14

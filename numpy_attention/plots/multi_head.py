@@ -127,7 +127,7 @@ def _matrix(page, left, top, values, scale, cell, *, high=None, tint=None, hidde
 class HeadsLayout:
     """Heads below each other on the left; concat, W_O and out in a row beside them."""
 
-    def __init__(self, room, tall, heads, L, S, d_v, D, rows, columns, title):
+    def __init__(self, room, tall, scale, heads, L, S, d_v, D, rows, columns, title):
         fixed = 0.2 + max(0.55, row_room(rows)) + 0.55 + 0.7 + row_room(rows) + 0.75 + 0.9 + row_room(rows) + 0.3
         cells = S + d_v + heads * d_v + 2 * D
         self.cell = max(0.05, min(0.34, (room - fixed) / cells, 8.0 / (heads * L)))

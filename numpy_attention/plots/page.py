@@ -112,17 +112,17 @@ def open_page(layout, *, fig=None, ax=None, size=None):
     """The page for a plot.
 
     Args:
-        layout: (wide, high) in design inches; or a function of the width and height there is (None: any) that returns
-            an object with ``size``, for plots that can use more or less of it.
+        layout: (wide, high) in design inches; or a function of the width and height there is (None: any) and of the
+            scale, that returns an object with ``size``, for plots that can use more or less of it.
         fig, ax: a Figure, SubFigure or Axes to fill. size: "column", "page", "slide", or inches of width.
 
     >>> open_page((6, 3), size="column").figure.get_size_inches()
     array([3.4, 1.7])
     """
     check_place(fig, ax, size)
-    plan = layout if callable(layout) else lambda wide, high: Fixed(layout)
+    plan = layout if callable(layout) else lambda wide, high, scale: Fixed(layout)
     if fig is None and ax is None and size is None:
-        found = plan(NATURAL, None)
+        found = plan(NATURAL, None, 1.0)
         return Page(Picture(figsize=found.size), None, found.size, found.size, 1.0, found)
     if size is not None:
         wide, high, points = read_size(size)
@@ -186,7 +186,7 @@ def _fit(plan, wide, high, largest, wished=None):
     """The largest scale, at most ``largest``, at which the layout fits; smaller type gives it more room."""
     best, scale = (0.0, None), largest
     while scale > 0.3:
-        found = plan(wide / scale, (wished or high) / scale)
+        found = plan(wide / scale, (wished or high) / scale, scale)
         fits = min(scale, wide / found.size[0], high / found.size[1])
         if fits > best[0] + 1e-9:
             best = fits, found

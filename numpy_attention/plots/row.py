@@ -43,7 +43,7 @@ class RowLayout:
     ``corners`` are their top left corners, ``pitch`` the size of a cell in design inches.
     """
 
-    def __init__(self, room, tall, panels, labels, title, footer, bars, lang):
+    def __init__(self, room, tall, scale, panels, labels, title, footer, bars, lang):
         L = max(max(panel.values.shape[0] for panel in panels), 1)
         S = max(max(panel.values.shape[1] for panel in panels), 1)
         self.formulas = any(panel.formula for panel in panels)

@@ -13,22 +13,26 @@ PATTERNS = {
     "previous": Words("前一个词元", "the token before"),
     "itself": Words("自己", "itself"),
     "next": Words("后一个词元", "the token after"),
+    "back": Words("往前固定几个的词元", "a token some places before"),
     "first": Words("第一个词元", "the first token"),
     "induction": Words("上次之后的词元", "what came next last time"),
     "sink": Words("同一个词元", "one and the same token"),
     "uniform": Words("所有词元，一样多", "all tokens alike"),
     "mixed": Words("没有单一规律", "no single pattern"),
 }
-SHORT = {"previous": Words("前一个", "before"), "itself": Words("自己", "itself"), "next": Words("后一个", "after"),
-         "first": Words("第一个", "first"), "induction": Words("归纳", "induction"), "sink": Words("汇聚", "sink"),
-         "uniform": Words("平均", "uniform"), "mixed": Words("混合", "mixed")}
+SHORT = {
+    "previous": Words("前一个", "before"), "itself": Words("自己", "itself"), "next": Words("后一个", "after"),
+    "back": Words("往前", "back"), "first": Words("第一个", "first"), "induction": Words("归纳", "induction"),
+    "sink": Words("汇聚", "sink"), "uniform": Words("平均", "uniform"), "mixed": Words("混合", "mixed"),
+}
 CLEAR, EVEN = 0.35, 0.92
+MOST_BACK = 8       # places
 
 
 class Pattern(NamedTuple):
     """What a head does: ``kind`` is a key of PATTERNS, ``score`` the share of its attention that says so.
 
-    ``key`` is the column of a sink.
+    ``key`` is the column of a sink, or how many places back.
     """
 
     kind: str
@@ -66,16 +70,22 @@ def pattern(weights, hidden=None, tokens=None):
             keep = seeing[rows] & (True if hidden is None else ~hidden[rows, columns])
             if keep.sum() >= 3:       # in fewer rows it would be chance
                 rivals.append((kind, weights[rows, columns][keep].mean(), chance[rows][keep].mean(), -1))
+        for steps in range(2, min(MOST_BACK, L - 3) + 1):
+            rows, columns = place[steps:], place[:-steps]
+            keep = seeing[rows] & (True if hidden is None else ~hidden[rows, columns])
+            if keep.sum() >= 3:
+                rivals.append(("back", weights[rows, columns][keep].mean(), chance[rows][keep].mean(), steps))
         if tokens is not None and L <= 2048:
             rivals += _induction(weights, seeing, chance, tokens)
     mass = weights[seeing].mean(axis=0)
     top = int(np.argmax(mass[1:] if L == S and S > 1 else mass)) + (L == S and S > 1)
     rivals.append(("sink", mass[top], chance[seeing].mean(), top))
-    kind, score, _, key = max(rivals, key=lambda one: (one[1] - one[2]) / max(1 - one[2], 1e-9))
-    expected = next(one[2] for one in rivals if one[0] == kind)
+    # What followed the same token says more than how many places back that was.
+    kind, score, expected, key = max(rivals, key=lambda one: (
+        (one[1] - one[2]) / max(1 - one[2], 1e-9) + 0.02 * (one[0] == "induction")))
     if score < max(CLEAR, 1.5 * expected):
         return Pattern("mixed", float(score))
-    return Pattern(kind, float(score), int(key) if kind == "sink" else -1)
+    return Pattern(kind, float(score), int(key) if kind in ("sink", "back") else -1)
 
 
 def _induction(weights, seeing, chance, tokens):

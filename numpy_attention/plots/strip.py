@@ -7,13 +7,14 @@ import numpy as np
 
 from ..words.terminal import width
 from .inputs import one_head, to_array
-from .page import fold
+from .page import LEAST, fold
 from .tokens import column_room
 
 CELL = 0.44
 WIDEST = 2.3
 SUMS = 0.56
 LABELS = 0.28
+TYPE = 8.5              # points of numbers, labels and formulas
 AXES = 0.15             # for the words "key →" above the column labels
 HALF = 0.62             # from the labels up: shape, formula, name, and the direction
 GAP = 0.5               # below a half, for the arrows around
@@ -84,7 +85,7 @@ class StripLayout:
     line of their gradients.
 
     Args:
-        room: inches across; ``tall`` is None if there may be as many as it takes.
+        room: inches across; ``tall`` is None if there may be as many as it takes. scale: of the page.
         columns: the Columns shown.
         shapes: size of each symbolic axis.
         tokens: {"L": query tokens, "S": key tokens}.
@@ -93,7 +94,8 @@ class StripLayout:
         title, made: the lines above and below.
     """
 
-    def __init__(self, room, tall, columns, shapes, tokens, sums, formulas, title, made):
+    def __init__(self, room, tall, scale, columns, shapes, tokens, sums, formulas, title, made):
+        small = TYPE * scale < LEAST            # nothing but names will be written: no room for the rest
         self.pitch = {symbol: min(CELL, WIDEST / max(size, 1)) for symbol, size in shapes.items()}
         self.columns, self.sums, self.left, self.labels, self.line = columns, sums, {}, {}, {}
         self.sizes = {c.name: (shapes[c.columns] * self.pitch[c.columns], shapes[c.rows] * self.pitch[c.rows])
@@ -102,22 +104,23 @@ class StripLayout:
         for column in columns:
             gap = (0.62 if "→" in column.before else 0.42) * bool(column.before)
             longest = max(map(width, tokens.get(column.rows, ())), default=0)
-            self.labels[column.name] = 0.085 * min(8, longest) + 0.08
-            taken = self.sizes[column.name][0] + SUMS * any(column.name in names for names in sums)
+            self.labels[column.name] = 0.1 if small else 0.085 * min(8, longest) + 0.08
+            taken = self.sizes[column.name][0] + SUMS * (not small and any(column.name in names for names in sums))
             if tall is not None and self.line and x + gap + self.labels[column.name] + taken > room - 0.1:
                 x, line = 0.2, line + 1
-            x += gap + max(self.labels[column.name], 0.5 * (x == 0.2))
+            x += gap + max(self.labels[column.name], 0.5 * (x == 0.2 and not small))
             self.left[column.name], self.line[column.name] = x, line
             x += taken
             widest = max(widest, x)
         self.width, self.lines = widest + 0.2, line + 1
         self.height = [max(self.sizes[name][1] for name in self.line if self.line[name] == at)
                        for at in range(self.lines)]
-        self.label_room = max(LABELS, column_room(tokens["S"], self.pitch["S"], size=8.5)) + AXES
+        self.label_room = max(LABELS, column_room(tokens["S"], self.pitch["S"], size=TYPE)) + AXES
         self.halves = len(sums)
         folded = max(self.wrap(c.name, formulas(half, c.name)).count("\n")
                      for half in range(self.halves) for c in columns)
-        self.above = HALF + 0.15 * folded + self.label_room
+        self.above = 0.34 if small else HALF + 0.15 * folded + self.label_room
+        self.gap_below = 0.3 if small else GAP
         self.title, self.made = fold(title, self.width - 0.3, 13), fold(made, self.width - 0.6, 10, 4)
         self.head = 0.2 + 0.25 * (self.title.count("\n") + 1)
         self.foot = self.head + sum(self.block(at) for at in range(self.lines))
@@ -126,13 +129,13 @@ class StripLayout:
 
     def block(self, line):
         """Height of one line of matrices with their gradients."""
-        return self.halves * (self.above + self.height[line]) + GAP * (self.halves - 1) + 0.35
+        return self.halves * (self.above + self.height[line]) + self.gap_below * (self.halves - 1) + self.gap_below
 
     def top(self, name, half):
         """The upper edge of a matrix."""
         line = self.line[name]
         before = sum(self.block(at) for at in range(line))
-        return self.head + before + self.above + half * (self.above + self.height[line] + GAP)
+        return self.head + before + self.above + half * (self.above + self.height[line] + self.gap_below)
 
     def tall(self, name):
         """The height of the line in which a matrix stands."""

@@ -151,7 +151,7 @@ def _arrows(page, layout, matrices):
             y, middle = top + layout.sizes[source][1] / 2, np.mean(layout.gap(source, 1))
             page.arrow([(middle + 0.15, y), (middle - 0.15, y)])
         else:
-            low = top + layout.tall(name) + 0.24
+            low = top + layout.tall(name) + 0.48 * layout.gap_below
             start, end = (top + layout.sizes[n][1] + 0.04 for n in (source, name))
             page.arrow([(layout.middle(source), start), (layout.middle(source), low),
                         (layout.middle(name), low), (layout.middle(name), end)])
@@ -165,8 +165,8 @@ def _bars(page, layout, scales, same, backward, masked, lang):
         roles += [(say(lang, "梯度", "gradients"), (1, "heads"))] * backward
     else:
         roles = [(say(lang, "权重", "weights"), (0, "weights")),
-                 (say(lang, "数值，各到自己的 ±", "values, each to its own ±"), (0, "Q"))]
-        roles += [(say(lang, "梯度，各到自己的 ±", "gradients, each to its own ±"), (1, "heads"))] * backward
+                 (captions.title(lang, "数值，各到自己的 ±", "values, each to its own ±"), (0, "Q"))]
+        roles += [(captions.title(lang, "梯度，各到自己的 ±", "gradients, each to its own ±"), (1, "heads"))] * backward
     step = min(2.4 if not same else 1.75, (layout.width - 0.6) / len(roles))
     for place, (words, which) in enumerate(roles):
         if which in scales:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from numpy_attention import plots
 from numpy_attention.commands import fonts as build_fonts
-from numpy_attention.plots import fonts
+from numpy_attention.plots import fonts, tokens
 
 DOLLARS = ["$5", "$$", "$x$y$z", "$x_$", "a_b", "\\n", "%", "#", "$\\foo$"]
 
@@ -63,3 +63,21 @@ def test_texts_of_the_caller_stay_as_they_are(maps):
     mine = figure.add_subplot(2, 1, 1).set_title("mine", fontfamily="serif")
     plots.plot_heads(maps(2, 2), fig=figure.add_subfigure(figure.add_gridspec(2, 1)[1]))
     assert mine.get_fontfamily() == ["serif"]
+
+
+def test_one_warning_names_all_that_a_figure_lacks(maps):
+    unknown = ["\U0001f9ff", "\U0001f9fe", "\U0001fabf"]
+    if any(fonts._family_with(character) for character in unknown):
+        pytest.skip("some installed font draws the test characters")
+    with pytest.warns(UserWarning, match="they are drawn as boxes") as caught:
+        plots.plot_heads(maps(3, 3), unknown)
+    assert len(caught) == 1
+    assert all(f"U+{ord(character):04X}" in str(caught[0].message) for character in unknown)
+
+
+def test_joined_emoji_and_blanks(maps):
+    assert tokens.visible("\U0001f469\u200d\U0001f4bb") == "\U0001f469\u200d\U0001f4bb"      # not \\u200d
+    assert tokens.visible("a\u200db") == "a\\u200db"
+    figure = plots.plot_heads(maps(2, 2), [" the", "the"])
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["␣the", "the"]
+    assert "␣the looks mostly" in figure.alt_text
