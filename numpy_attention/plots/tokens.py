@@ -63,13 +63,18 @@ def read_both(query_tokens, key_tokens, L, S):
     return rows, columns
 
 
+def are_positions(tokens):
+    """Whether the labels are bare positions, 0, 1, 2, ..."""
+    return bool(tokens) and tokens[0] == "0" and tokens[-1] == str(len(tokens) - 1)
+
+
 def step_of(tokens, least):
     """Every how many labels one is written, at least ``least``; bare positions get round numbers.
 
     >>> step_of([str(i) for i in range(2048)], 100), step_of([str(i) for i in range(300)], 30), step_of(["a"] * 9, 3)
     (128, 50, 3)
     """
-    if least <= 1 or tokens[-1] != str(len(tokens) - 1):
+    if least <= 1 or not are_positions(tokens):
         return max(1, least)
     if len(tokens) % 64 == 0:
         return 2 ** math.ceil(math.log2(least))
@@ -86,7 +91,9 @@ def label_rows(axes, tokens, pitch, *, size=9, limit=10, places=None):
 
 
 def slanted(tokens, pitch, size, limit=10):
-    """Whether column labels are too wide to stand side by side."""
+    """Whether column labels are too wide to stand side by side; of bare positions fewer are written instead."""
+    if are_positions(tokens):
+        return False
     # A column of text is about 0.62 of the font size wide.
     return max((width(shorten(token, limit)) for token in tokens), default=0) * size * 0.62 / 72 > pitch * 0.95
 
@@ -107,8 +114,8 @@ def label_columns(axes, tokens, pitch, *, size=9, limit=10, top=True):
     labels = [shorten(token, limit) for token in tokens]
     slant = slanted(tokens, pitch, size, limit)
     step = step_of(tokens, math.ceil(size * 1.6 / 72 / pitch)) if slant else 1
-    if slant and step > 1 and not slanted(tokens, pitch * step, size, limit):
-        slant = False
+    if are_positions(tokens):
+        step = step_of(tokens, math.ceil(len(tokens[-1]) * size * 0.7 / 72 / pitch))
     axes.set_xticks(
         range(0, len(tokens), step), labels[::step], fontsize=size, rotation=45 if slant else 0,
         rotation_mode="anchor", ha="center" if not slant else "left" if top else "right",

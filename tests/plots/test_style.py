@@ -3,6 +3,7 @@ import contextlib
 import warnings
 
 import matplotlib
+import matplotlib.style
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
