@@ -75,7 +75,7 @@ def plot_model(
         f"each map: {L} queries × {S} keys; frame and word: what the head does, with the share that says so"))
     page.write(0.15, 0.12 + LINE * (sheet.title.count("\n") + 1), words, ha="left", fontsize=8, color=GREY,
                room=sheet.size[0] - 0.3)
-    small_bar(page, sheet.left, sheet.size[1] - 0.3, min(1.4, sheet.size[0] - sheet.left - 0.6), colours,
+    small_bar(page, sheet.left, sheet.size[1] - 0.4, min(1.4, sheet.size[0] - sheet.left - 0.6), colours,
               say(lang, "权重 × 可见的键数", "weight × visible keys") if uniform else say(
                   lang, "注意力权重", "attention weight"))
     lines = [f"{say(lang, '层', 'layer')} {layer.number}: " + " · ".join(
@@ -125,7 +125,7 @@ class Sheet:
         self.title = fold(title, wide - 0.3, 12)
         self.top = 0.62 + LINE * (self.title.count("\n") + 1) + 0.12
         self.down = self.tile + self.gap + 0.14
-        self.size = wide, self.top + down * self.down + 0.65
+        self.size = wide, self.top + down * self.down + 0.75
 
     def corner(self, line, place):
         return self.left + place * self.step + (self.step - self.tile - self.gap) / 2, self.top + line * self.down

@@ -85,9 +85,9 @@ def plot_multi_head(layer, *, batch=0, mask=None, title=None, lang="en", size=No
         page.zone(layout.projection - 0.1, layout.middle - H * d_v * layout.thin / 2 + h * d_v * layout.thin, 0.08,
                   d_v * layout.thin, _hue(h), alpha=1)
     for left, wide, name, shape in (
-        (layout.concat, shown * d_v, "concat", f"L × H·d_v = {L} × {H * d_v} · {reach(values)}"),
-        (layout.projection, D, "W_O", f"H·d_v × D = {H * d_v} × {D} · {reach(signed_scale(W_O))}"),
-        (layout.out, D, "out", f"L × D = {L} × {D} · {reach(signed_scale(out))}"),
+        (layout.concat, shown * d_v, "concat", f"{L} × {H * d_v} · {reach(values)}"),
+        (layout.projection, D, "W_O", f"{H * d_v} × {D} · {reach(signed_scale(W_O))}"),
+        (layout.out, D, "out", f"{L} × {D} · {reach(signed_scale(out))}"),
     ):
         above = layout.middle - (H * d_v * layout.thin if name == "W_O" else L * layout.cell) / 2 - 0.16
         page.write(left + wide * layout.cell / 2, above - 0.16, name, va="bottom", fontsize=12, keep=True)
