@@ -1,13 +1,14 @@
 """What the reader of a report should mind although it is no fault of the layer, and what could not be looked at."""
 import numpy as np
 
-from .copies import follow
+from .copies import MOST, follow
 from .layer_under_test import Finding
 
 
 def unchecked(subject):
     """What the output depends on, or what forward hands out, and no gradient was found for."""
     found = [*subject.declined, *subject.odd, *subject.ignored]
+    found += [f"what lies beyond {MOST:,} objects inside"] * subject.cut
     return list(dict.fromkeys([*found, *(f.name for f in _matter(subject))]))
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .copies import Held, duplicate, follow, special, walk
+from .copies import MOST, Held, duplicate, follow, special, walk
 from .layer_under_test import Finding, positional
 from .matching import match, slots, variables
 from .parameters import candidates
@@ -30,8 +30,10 @@ class Subject:
 
     def _look_inside(self):
         seen = {}
+        given = list(walk([self.arguments, self.keywords], seen=seen))
         self.inner = list(walk(self.layer, seen=seen))
-        self.found = [*self.inner, *walk([self.arguments, self.keywords], seen=seen)]
+        self.found = [*self.inner, *given]
+        self.cut = len(seen) > MOST                 # more than walk goes through
         self.special, self.held = special(self.found), Held.now(self.found)
         if self.under_test.held is None:
             self.under_test.held = self.held
