@@ -13,6 +13,7 @@ from pathlib import Path
 USAGE_ERROR, CLOSED_PIPE, INTERRUPTED = 2, 141, 130
 
 COMMANDS = {    # name: what it does; commands/<name>.py configures and runs it
+    "page": "write a page in which every number can be changed and all others follow, and open it",
     "step": "go through the steps one by one, forwards and backwards, and ask why",
     "figures": "redraw every picture of the figures folder",
     "gradcheck": "check the gradients of your own layer, or of every layer of the package",

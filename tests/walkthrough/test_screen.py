@@ -1,0 +1,90 @@
+"""The stepper on a whole terminal: as wide as it is, coloured only where it can, one key an action."""
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import numpy_attention as na
+from numpy_attention.walkthrough.screen import Screen, depth, paint, seen
+
+
+def by_hand(lang="both"):
+    return na.Stepper(na.worked_example("by-hand").trace(), lang=lang)
+
+
+def bare(lines):
+    return re.sub(r"\x1b\[[\d;]*m", "", "\n".join(lines))
+
+
+@pytest.mark.parametrize("columns", [40, 60, 79, 120])
+@pytest.mark.parametrize("bits", [0, 8, 24])
+def test_no_line_is_wider_than_the_terminal(columns, bits):
+    layer = na.MultiHeadAttention(6, 2, rng=0)
+    layer.backward(layer(np.eye(3, 6)[None], mask=np.tri(3, dtype=bool)) * 0 + 1)
+    for stepper in (by_hand(), na.Stepper(na.trace(layer))):
+        for number in range(1, len(stepper.trace) + 1):
+            stepper.goto(number)
+            cell = (0,) * stepper.step.value.ndim
+            lines = paint(stepper, cell, columns=columns, bits=bits)
+            assert max(map(seen, lines)) <= columns, stepper.step.name
+            assert ("\x1b" in "".join(lines)) == (bits > 0)
+
+
+def test_operands_stand_left_of_the_result_and_what_is_lit_is_marked():
+    stepper = by_hand("en")
+    stepper.goto("product")
+    text = bare(paint(stepper, (1, 0), columns=100, bits=0))
+    assert re.search(r"爱 +\[0\]\[2\]\[0\]\[2\] +\[1\] 1  2 +爱 +\[4\] 4  8", text)
+    assert text.index("Q 3 × 4") > text.index("Kᵀ 4 × 3") and "product[爱, 我] = 0·0 + 2·1 + 0·0 + 2·1 = 4" in text
+    assert "product = Q @ K.mT" in text
+    stepper.goto("dQ")
+    assert re.search(r"@.*/ +√d_k +=", bare(paint(stepper, (0, 2), columns=140, bits=0)))
+
+
+@pytest.mark.parametrize(("environment", "tty", "bits"), [
+    ({"TERM": "xterm-256color"}, True, 8), ({"TERM": "xterm", "COLORTERM": "truecolor"}, True, 24),
+    ({"TERM": "dumb", "COLORTERM": "truecolor"}, True, 0), ({"TERM": "xterm-256color", "NO_COLOR": "1"}, True, 0),
+    ({"TERM": "xterm-256color"}, False, 0), ({"WT_SESSION": "x"}, True, 24)])
+def test_colours_where_the_terminal_can(environment, tty, bits):
+    class Stream:
+        def isatty(self):
+            return tty
+    assert depth(Stream(), environment) == bits
+
+
+def test_one_key_an_action(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keys, shown = iter(["n", "right", "right", "\t", "down", "b", "c", "l", "f", "p", "x", "g", "left", "q"]), []
+    stepper = by_hand("en")
+    assert Screen(stepper, read=lambda: next(keys), write=shown.append, bits=24).loop() == 0
+    pictures = [bare([text]) for text in shown if text.startswith("\x1b[H")]
+    assert "4/14 product" in pictures[3] and "product[我, 爱]" in pictures[4] and "product[爱, 爱]" in pictures[5]
+    assert "11/14" in pictures[6] or "dproduct" in pictures[6]
+    assert any("wrote" in picture for picture in pictures) and (tmp_path / "attention.html").exists()
+    assert "Q is the first step" in pictures[-1] and shown[0].startswith("\x1b[?1049h") and "1049l" in shown[-1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is asked for")
+def test_in_a_real_terminal():
+    import pty
+    master, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "60"}
+    environment.pop("NO_COLOR", None)
+    with subprocess.Popen([sys.executable, "-m", "numpy_attention", "step", "--lang", "en"], stdin=slave, stdout=slave,
+                          stderr=slave, env=environment) as running:
+        os.close(slave)
+        os.write(master, b"n\x1b[Cq")
+        text = b""
+        while True:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            text += piece
+    os.close(master)
+    assert running.returncode == 0 and b"48;5;" in text and b"Traceback" not in text
