@@ -52,6 +52,7 @@ guess = None
 
 # %%
 Q, K, V = (trace[name].value for name in ("Q", "K", "V"))
+assert not (Q[0] * K[0]).any()
 course.predict("Q[我] · K[我]", guess, float(Q[0] @ K[0]))
 
 # %% [markdown]
@@ -214,6 +215,7 @@ row_up[0] += 1000
 column_up[:, 0] += 1000
 row_change = np.abs(softmax(row_up) - weights).max()
 column_change = np.abs(softmax(column_up) - weights).max()
+assert row_change < 1e-9 and column_change > 0.1 and np.isfinite(softmax(column_up)).all()
 said = ["everything" if change > 0.1 else "nothing" for change in (row_change, column_change)]
 print(softmax(column_up))
 course.predict(("行 row", guess_row, said[0]), ("列 column", guess_column, said[1]))

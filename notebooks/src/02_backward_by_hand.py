@@ -85,6 +85,7 @@ guess = None
 
 # %%
 row_sums = trace["dscores"].value.sum(axis=-1).round(12) + 0
+assert not row_sums.any() and np.allclose(weights.sum(axis=-1), 1)
 course.predict("Σ dscores", guess, row_sums)
 
 # %% [markdown]

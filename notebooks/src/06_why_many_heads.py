@@ -41,6 +41,7 @@ print("place 位置 5 :", letters[5], "→", task(2).words(batch.targets[0, 5]))
 values = np.eye(4)
 for shares in ([0.5, 0.5, 0, 0], [0.65, 0.35, 0, 0]):
     shares = np.array(shares)
+    assert (shares[0] == shares[1]) == np.array_equal(shares @ values, shares[[1, 0, 2, 3]] @ values)
     print("shares 份额", shares[:2], "  a then b:", shares @ values, "   b then a:", shares[[1, 0, 2, 3]] @ values)
 
 # %% [markdown]

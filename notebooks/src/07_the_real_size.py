@@ -184,7 +184,7 @@ na.plot_heads(trace, lang="both")
 # 这些头**没有训练过**，参数是随机的，可是每个头看上去都像「在关注什么」。所以光看图不能下结论：训练以后才有分工（第 06 课），图怎么读才诚实，
 # 第 13 课再讲。
 #
-# These heads were **never trained**, their parameters are random, and yet each seems to care about something. A picture alone proves nothing: the
+# These heads were **not trained**, their parameters are random, and yet each seems to care about something. A picture alone proves nothing: the
 # division of labour comes with training (lesson 06), and lesson 13 is about reading such pictures honestly.
 
 # %% [markdown]

@@ -100,7 +100,7 @@ print("weights[AI, AI] =", (np.exp(scores[2] - m) / l).round(4))
 # 写出合并的一步：两半各有 (m, l, o)，合成一个。注意：有一半可能**什么都看不到** (m = −∞, l = 0)，不能出 NaN；分数可能有几百那么大，
 # 不能溢出。
 #
-# Write the merge: two halves, each with (m, l, o), become one. Mind: a half may see **nothing at all** (m = −∞, l = 0), and there must be no NaN; scores
+# Write the merge: two halves, each with (m, l, o), become one. Mind: a half may see **nothing at all** (m = −∞, l = 0), and no NaN is allowed; scores
 # may be in the hundreds, and nothing may overflow.
 
 # %% tags=["exercise"]

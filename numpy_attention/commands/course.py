@@ -1,4 +1,4 @@
-"""The `course` command: list the lessons, start a copy of one's own, grade it.
+"""The `course` command: list the lessons, start a copy of one's own, grade it, practise for an interview.
 
 `configure(parser)` gives an argparse parser its sub-commands; each sets `run`, which takes the parsed arguments,
 prints, and returns the exit status: 0 done, 1 an exercise is not right yet, 2 wrong usage.
@@ -6,26 +6,34 @@ prints, and returns the exit status: 0 done, 1 an exercise is not right yet, 2 w
 import sys
 
 from ..words.files import write_whole
+from ..words.languages import LANGUAGES
 from ..words.terminal import wrap
 
 DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 
 
 def configure(parser):
-    """Add list, start and grade to `parser`; without any of them, the lessons are listed."""
+    """Add list, start, grade and interview to `parser`; without any of them, the lessons are listed."""
     parser.set_defaults(run=show_list)
-    commands = parser.add_subparsers(metavar="list | start | grade", parser_class=type(parser))
+    commands = parser.add_subparsers(metavar="list | start | grade | interview", parser_class=type(parser))
     show = commands.add_parser("list", help="the lessons, what each teaches, and how long it takes")
     show.set_defaults(run=show_list)
     start = commands.add_parser("start", help="copy the lessons, without solutions, to a folder of your own")
     start.add_argument("folder", metavar="DIR", help="where to; what lies there already is never overwritten")
     start.add_argument("numbers", metavar="NUMBER", nargs="*", help="only these lessons, such as 01 07")
+    start.add_argument("--lang", choices=LANGUAGES, default="both",
+                       help="the lessons in Chinese, in English, or in both (%(default)s)")
     start.set_defaults(run=start_folder)
     grade = commands.add_parser("grade", help="run all checks of the lessons in a folder")
     grade.add_argument("folder", metavar="DIR", help="a folder that `course start` has filled")
     grade.add_argument("--junit", metavar="FILE", help="also write the result as JUnit XML")
     grade.add_argument("--seconds", type=float, default=120, help="time limit for one notebook (%(default)g)")
     grade.set_defaults(run=grade_folder)
+    asks = commands.add_parser("interview", help="questions of an interview: it asks, waits for Enter, and shows")
+    asks.add_argument("group", nargs="?", metavar="GROUP", help="one group of questions; all unless given")
+    asks.add_argument("--lang", choices=LANGUAGES, default="both", help="(%(default)s)")
+    asks.add_argument("--all", action="store_true", help="print everything without waiting")
+    asks.set_defaults(run=interview)
 
 
 def show_list(arguments=None):
@@ -51,7 +59,7 @@ def start_folder(arguments):
     """Copy the learner's versions and say what was written and what was left alone."""
     from ..course.lessons import start
     try:
-        done = start(arguments.folder, arguments.numbers)
+        done = start(arguments.folder, arguments.numbers, arguments.lang)
     except (ValueError, OSError) as error:
         return _wrong(error)
     for path, written in done:
@@ -72,6 +80,34 @@ def grade_folder(arguments):
         return _wrong(error)
     print(table(grades))
     return DONE if all(g.state == "right" for g in grades) else NOT_YET
+
+
+def interview(arguments):
+    """Ask each question, wait, show the answers; the end of the input ends it, too."""
+    from ..course import interview as questions
+    from ..course.speech import language
+    before = language()
+    try:
+        language(arguments.lang)
+        asked = questions.questions(arguments.group)
+        for number, each in enumerate(asked, 1):
+            print(f"\n{number}/{len(asked)} [{each.group}]")
+            for text in each.question.lines(arguments.lang):
+                print("\n".join(wrap(text)))
+            if not arguments.all:
+                try:
+                    input("… ")
+                except EOFError:
+                    print()
+                    return DONE
+            for label, text in each.parts():
+                print("\n".join(wrap(f"{label}: {' '.join(text)}", indent=2, further=4)))
+            print("\n".join(wrap(f"> {each.proof}", indent=2, further=4)))
+    except ValueError as error:
+        return _wrong(error)
+    finally:
+        language(before)
+    return DONE
 
 
 def _wrong(error):

@@ -19,6 +19,7 @@ COMMANDS = {    # name: what it does; commands/<name>.py configures and runs it
     "gradcheck": "check the gradients of your own layer, or of every layer of the package",
     "museum": "bugs planted on purpose, and which test catches which",
     "train": "train a tiny model whose heads visibly learn",
+    "generate": "let a text model that `train text --save` has written go on with a text",
     "look": "look into a trained model: its heads, its next words, what it writes",
     "claims": "measure what textbooks claim about attention",
     "course": "the lessons: list them, start your own copy, grade it",

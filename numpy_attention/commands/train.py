@@ -14,6 +14,7 @@ def configure(parser):
     parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(TASKS)}")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="a size of the task, such as --set L=12; may be repeated")
+    parser.add_argument("--file", metavar="FILE", help="for `text`: the text to learn from, UTF-8")
     for name, text in (("steps", "updates at most"), ("layers", "attention layers"), ("heads", "heads in each layer"),
                        ("d-model", "width of a token's row"), ("kv-heads", "key/value heads"),
                        ("d-k", "width of a head's queries and keys"), ("d-hidden", "width of feed-forward layers")):
@@ -42,7 +43,7 @@ def run(arguments):
     sizes = {name: getattr(arguments, name) for name in SIZES if getattr(arguments, name) is not None}
     try:
         _check_figure(arguments.figure)
-        made = task(arguments.task, **dict(map(_setting, arguments.settings)))
+        made = task(arguments.task, **dict(map(_setting, arguments.settings)), **_text_of(arguments.file))
         steps = made.steps if arguments.steps is None else arguments.steps
         if steps < 0:
             raise ValueError(f"steps must not be negative, got {steps}")
@@ -86,6 +87,16 @@ def report(result):
     for layer in range(layers):
         for head in range(heads):
             yield f"{f'{layer}.{head}':>11}" + "".join(f"{values[layer, head]:16.3f}" for values in scores.values())
+
+
+def _text_of(path):
+    """{"text": what the file holds}, or nothing without one."""
+    if path is None:
+        return {}
+    try:
+        return {"text": Path(path).read_text(encoding="utf-8")}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--file {path} could not be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _setting(text):

@@ -74,12 +74,71 @@ def for_learners(notebook):
     return notebook
 
 
-def start(folder, numbers=()):
+def in_language(notebook, lang):
+    """A copy in one language: the paragraphs, titles and pictures of the other are left out. "both" leaves all.
+
+    A paragraph is Chinese if at least a fifth of its letters are; code, tables and formulas belong to both.
+    """
+    notebook = copy.deepcopy(notebook)
+    if lang == "both":
+        return notebook
+    first = True
+    for cell in notebook["cells"]:
+        text = source(cell)
+        if cell["cell_type"] == "markdown":
+            text = "\n\n".join(filter(None, (_paragraph(part, lang) for part in re.split(r"\n{2,}", text))))
+        else:
+            text = text.replace('lang="both"', f'lang="{lang}"')
+            if first and "from numpy_attention import course" in text:
+                text, first = f'{text}\ncourse.language("{lang}")', False
+        cell["source"] = text
+    return notebook
+
+
+def _paragraph(text, lang):
+    """What is left of one paragraph in that language; "" if nothing is."""
+    lines = text.split("\n")
+    if any(line.startswith(("```", "    ", "|", "<", "$$", "def ")) for line in lines) and not _is_list(lines):
+        return "\n".join(_both_in_one(line, lang) if line.startswith(("<details", "|")) else line for line in lines)
+    if lines[0].startswith(("#", "*约")):
+        return "\n".join(_both_in_one(line, lang) for line in lines)
+    if _is_list(lines):
+        kept = [line for line in lines if _chinese(line) in (None, lang == "zh")]
+        return "\n".join(kept)
+    return text if _chinese(text) in (None, lang == "zh") else ""
+
+
+def _is_list(lines):
+    return all(re.match(r"(- |\d\. |   )", line) for line in lines)
+
+
+def _both_in_one(line, lang):
+    """Of "## 中文 · English" and the like, the half in that language."""
+    if " · " not in line or _chinese(line.split(" · ")[0]) is not True:
+        return line
+    zh, en = line.split(" · ", 1)
+    if lang == "zh":
+        return zh + ("*" if line.startswith("*") and line.endswith("*") else
+                     "</summary>" if line.endswith("</summary>") and "</summary>" not in zh else "")
+    mark = re.match(r"(#+ (?:\d\d · )?|\*|<details><summary>)?", line)[0]
+    return mark + en
+
+
+def _chinese(text):
+    """True for Chinese, False for another language, None where there are no words."""
+    bare = re.sub(r"`[^`]*`|\$[^$]*\$", "", text)
+    han, latin = len(re.findall(r"[\u4e00-\u9fff]", bare)), len(re.findall(r"[A-Za-z]{2,}", bare))
+    if not han and not latin:
+        return None
+    return han > 0.8 * latin
+
+
+def start(folder, numbers=(), lang="both"):
     """Copy the learner's versions into `folder`; what lies there already is never touched.
 
     Args:
         folder: made if it does not exist.
-        numbers: such as ("01", "07"); all lessons unless given.
+        numbers: such as ("01", "07"); all lessons unless given. lang: "zh", "en" or "both".
 
     Returns: [(path, True if it was written, False if it was there already), ...].
     Raises: ValueError for a folder that is the course's own, or a number that no lesson has.
@@ -98,7 +157,7 @@ def start(folder, numbers=()):
     done = []
     for lesson in known:
         if not numbers or lesson.number in numbers:
-            text = json.dumps(for_learners(read(lesson.path)), ensure_ascii=False, indent=1) + "\n"
+            text = json.dumps(in_language(for_learners(read(lesson.path)), lang), ensure_ascii=False, indent=1) + "\n"
             done.append((folder / lesson.path.name, _write_new(folder / lesson.path.name, text)))
     return done
 

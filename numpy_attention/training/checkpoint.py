@@ -16,6 +16,8 @@ from ..engine.arguments import count, is_number
 from ..words.files import write_whole
 from ..words.npz import Npz, read_ordinary
 from .measure import read as answers
+from .run import set_up
+from .tasks import task as make_task
 
 FORMAT = 1
 
@@ -91,6 +93,33 @@ def load_checkpoint(path, run):
                                      for name, values in held["history"].items()})
     run.snapshots = {step: {tuple(head): held["snapshot"][f"{step}.{i}"] for i, head in enumerate(heads)}
                      for step, heads in told["snapshots"]}
+
+
+def load_run(path):
+    """The run of a checkpoint, with its task and model as they were: to look at, or to write with.
+
+    Raises: CheckpointError if the file is missing or damaged, or if its model was made by hand.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = na.training.train("reverse", steps=2, save=f"{folder}/run.npz", progress=False)
+    ...     na.training.checkpoint.load_run(f"{folder}/run.npz").task
+    Reverse(V=10, L=8)
+    """
+    told = _opened(Path(path))[1]["settings"]
+    if not isinstance(told["model"], dict):
+        raise CheckpointError(f"{path} holds a model that was made by hand, a {told['model']}: set it up yourself, and "
+                              "load_checkpoint reads the file")
+    try:
+        lr = told["lr"] if isinstance(told["lr"], float) else 0.01          # a schedule is not kept
+        run = set_up(make_task(told["task"], **told["task settings"]), None, optimizer=told["optimizer"], lr=lr,
+                     warmup=told["warmup"], batch_size=told["batch_size"], clip=told["clip"], seed=told["seed"],
+                     sizes=told["model"])
+        run.settings["lr"] = told["lr"]
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be set up again: {error}") from None
+    load_checkpoint(path, run)
+    return run
 
 
 def _arrays(run):

@@ -12,6 +12,7 @@ from numpy_attention.commands import course as command
 from numpy_attention.course import grading, lessons
 
 LESSONS = lessons.lessons()
+TEACHING = [lesson for lesson in LESSONS if lesson.number != "18"]      # the interview asks, it does not teach
 NUMBERS = [lesson.number for lesson in LESSONS]
 
 
@@ -67,7 +68,7 @@ def test_the_solutions_printed_in_a_notebook_are_accepted(lesson):
     assert {re.search(r'"([\w-]+)"', call)[1] for call, _ in found} == mine
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=NUMBERS)
+@pytest.mark.parametrize("lesson", TEACHING, ids=lambda lesson: lesson.number)
 def test_a_lesson_has_the_parts_that_every_lesson_has(lesson):
     cells = lessons.read(lesson.path)["cells"]
     text = "\n".join(lessons.source(cell) for cell in cells)
@@ -148,3 +149,43 @@ def test_grading_stops_a_notebook_that_never_ends(tmp_path):
 def test_grading_an_empty_folder_says_what_to_do(tmp_path, capsys):
     assert run("grade", str(tmp_path)) == 2
     assert "course start" in capsys.readouterr().err
+
+
+def test_the_interview_asks_waits_and_shows(capsys, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda prompt: "")
+    assert run("interview", "why", "--lang", "en") == 0
+    out = capsys.readouterr().out
+    assert "Why divide by √d_k?" in out
+    assert "a typical wrong answer" in out
+    assert not re.search("[\u4e00-\u9fff]", out.replace("why 为什么", ""))
+    assert run("interview", "gossip") == 2
+    assert "there is no group 'gossip'; there are: basics" in capsys.readouterr().err
+
+    def nothing_more(prompt):
+        raise EOFError
+    monkeypatch.setattr("builtins.input", nothing_more)
+    assert run("interview") == 0
+
+
+def letters(notebook):
+    text = "\n".join(lessons.source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    text = re.sub(r"```.*?```|`[^`]*`|\$[^$]*\$|[我爱]", "", text, flags=re.DOTALL)
+    return len(re.findall("[\u4e00-\u9fff]", text)), len(re.findall("[A-Za-z]{3,}", text))
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NUMBERS)
+def test_a_lesson_in_one_language_has_hardly_any_of_the_other(lesson):
+    whole = lessons.for_learners(lessons.read(lesson.path))
+    (han, latin), (zh_han, zh_latin), (en_han, en_latin) = (
+        letters(lessons.in_language(whole, lang)) for lang in ("both", "zh", "en"))
+    assert zh_han >= 0.97 * han
+    assert en_han <= 0.03 * han
+    assert en_latin >= 0.85 * latin - 40
+    assert zh_latin <= 0.35 * latin + 40
+
+
+def test_start_writes_one_language(tmp_path, capsys):
+    assert run("start", str(tmp_path), "05", "--lang", "zh") == 0
+    text = (tmp_path / LESSONS[4].path.name).read_text(encoding="utf-8")
+    assert 'course.language(\\"zh\\")' in text
+    assert 'lang=\\"both\\"' not in text

@@ -167,7 +167,9 @@ def table(found):
     lines = ["# The claims under attack", "",
              "Made by `python -m numpy_attention claims --attack`; do not edit. "
              f"{measured} measurements. ✓ every seed kept every margin; ✗ n/m: n of m seeds broke one; "
-             "– nothing is trained, or the attack does not fit. A ✗ names a condition that the claim needs.", "",
+             "– nothing is trained, or the attack does not fit; an empty cell was not measured yet. A ✗ names a "
+             "condition that the claim needs. Where nothing else is given: Adam with β = 0.9, 0.99 and a warm-up of "
+             "20 steps, and the usual start (matrices with standard deviation 1/√fan-in, embeddings halved).", "",
              f"| claim | {' | '.join(ATTACKS)} |", f"|---|{'---|' * len(ATTACKS)}"]
     for name in CLAIMS:
         said = verdicts(found, name)

@@ -44,7 +44,7 @@ def induction(seed):
 
 @claim("Patience does not help one layer of one head, not in 2,000 steps; a second head helps it, late.",
        "一层一个头，练 2000 步也没有用；加一个头有用，只是来得很晚。",
-       given="as in induction; D = 32, Adam at 0.01, a rate that falls along a cosine for the second head",
+       given="as in induction: learned positions, D = 32, Adam at 0.01",
        margins={"one layer, one head, 2000 steps": at_most(0.7), "one layer, two heads, 300 steps": at_most(0.65),
                 "one layer, two heads, 5000 steps": at_least(0.7)},
        often="More patience does not help the one layer.",

@@ -50,6 +50,24 @@ class Text(Task):
     def word(self, token):
         return str(self.alphabet[token])
 
+    def encode(self, text):
+        """The ids of the characters of `text`, as a list.
+
+        Raises: ValueError for a character that the task's own text does not have.
+
+        >>> task = na.training.task("text")
+        >>> "".join(task.words(task.encode("Beautiful")))
+        'Beautiful'
+        """
+        known = {character: i for i, character in enumerate(self.alphabet.tolist())}
+        if strange := [c for c in text if c not in known]:
+            raise ValueError(f"the text that was learned has no {strange[0]!r}; it has: {''.join(known)!r}")
+        return [known[c] for c in text]
+
+    def __repr__(self):
+        text = self.settings["text"]
+        return f"Text(text={text if len(text) <= 40 else text[:39] + '…'!r}, L={self.length})"
+
 
 def zen():
     """The Zen of Python, by Tim Peters; the module keeps it in rot13 and prints it when it is imported."""
