@@ -169,9 +169,10 @@ course.predict("最大的差 largest difference", guess, "zero 只有舍入误�
 #
 # ```sh
 # python -m numpy_attention train text --file my.txt --set L=128 --positions rotary --steps 400 --save my.npz
-# python -m numpy_attention generate my.npz --start "Beautiful is " --temperature 0.8 --top-k 5
+# python -m numpy_attention generate my.npz --start "Beautiful is " --temperature 1 --top-k 5
 # ```
-#
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 语言模型只回答「下一个是什么」；把自己的答案接在后面再问，就会写。KV 缓存让每一步只算新词元，结果不变。

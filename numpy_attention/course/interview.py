@@ -12,10 +12,6 @@ and wrong, > Python that raises if the answer does not hold. Chinese stands left
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-import numpy_attention as na
-
 from ..words.languages import Words
 from . import speech
 
@@ -37,7 +33,7 @@ class Question(NamedTuple):
 
     def prove(self):
         """Run the proof; raises AssertionError if the answer does not hold."""
-        exec(self.proof, {"np": np, "na": na})
+        exec(f"import numpy as np\nimport numpy_attention as na\n{self.proof}", {})
 
     def parts(self):
         """(label, text) of each part but the question and the proof, in the language of the course."""

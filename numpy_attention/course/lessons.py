@@ -113,15 +113,20 @@ def _is_list(lines):
 
 
 def _both_in_one(line, lang):
-    """Of "## 中文 · English" and the like, the half in that language."""
-    if " · " not in line or _chinese(line.split(" · ")[0]) is not True:
+    """Of "## 中文 · English", a cell "中文 English" and the like, the half in that language."""
+    if line.startswith("|"):
+        return "|".join(_cell(cell, lang) for cell in line.split("|"))
+    found = re.match(r"(#+ \d\d · |#+ |\*|<details><summary>)?(.*[\u4e00-\u9fff].*?) · (.*?)(\*|</summary>)?$", line)
+    if not found or " · " in found[2] or _chinese(found[2]) is not True:
         return line
-    zh, en = line.split(" · ", 1)
-    if lang == "zh":
-        return zh + ("*" if line.startswith("*") and line.endswith("*") else
-                     "</summary>" if line.endswith("</summary>") and "</summary>" not in zh else "")
-    mark = re.match(r"(#+ (?:\d\d · )?|\*|<details><summary>)?", line)[0]
-    return mark + en
+    before, zh, en, behind = found.groups("")
+    return before + (zh if lang == "zh" else en) + behind
+
+
+def _cell(text, lang):
+    """Of a cell of a table in both languages, Chinese first, the one asked for."""
+    found = re.fullmatch(r"(\s*)([^A-Za-z`$]*[\u4e00-\u9fff][^A-Za-z`$]*?)\s+([A-Za-z][^\u4e00-\u9fff]*?)(\s*)", text)
+    return text if not found else found[1] + found[2 if lang == "zh" else 3] + found[4]
 
 
 def _chinese(text):

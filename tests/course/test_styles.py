@@ -14,8 +14,11 @@ def each_result(change):
     def styled(solution):
         def answer(*inputs):
             value = solution(*inputs)
-            return tuple(map(change, value)) if isinstance(value, tuple) else change(value)
+            return tuple(map(changed, value)) if isinstance(value, tuple) else change(value)
         return answer
+
+    def changed(value):
+        return {name: change(x) for name, x in value.items()} if isinstance(value, dict) else change(value)
     return styled
 
 

@@ -101,12 +101,12 @@ def _last_block(learner):
 
 EXERCISES = (
     Exercise("induction-score", "15", Words("给每个头打一个归纳分。", "Give each head an induction score."),
-             (golden((np.array([[[1, 0, 0, 0], [.5, .5, 0, 0], [.1, .6, .3, 0], [.1, .2, .4, .3]]]), 2), np.array([0.5]), SCORE, SCORE_MISTAKES),
-              random_case(_weights, induction_score, SCORE, SCORE_MISTAKES), CheckStage(INVARIANT, _perfect)),
+             (golden((np.array([[[1, 0, 0, 0], [.5, .5, 0, 0], [.1, .6, .3, 0], [.1, .2, .4, .3]]]), 2), np.array([0.5]), SCORE),
+              random_case(_weights, induction_score, SCORE), CheckStage(INVARIANT, _perfect)),
              induction_score, SCORE_MISTAKES, arguments="weights, period"),
     Exercise("patch-a-row", "15", Words("在一个文本的计算里，放进另一个文本的一行。", "Put one row of one text into the computation of another."),
              (golden((GOLDEN_WEIGHTS, GOLDEN_CLEAN, GOLDEN_CORRUPTED, 0, 1),
-                     patched(GOLDEN_WEIGHTS, GOLDEN_CLEAN, GOLDEN_CORRUPTED, 0, 1), ROWS, PATCH_MISTAKES),
-              random_case(_texts, patched, ROWS, PATCH_MISTAKES), CheckStage(INVARIANT, _last_block)),
+                     patched(GOLDEN_WEIGHTS, GOLDEN_CLEAN, GOLDEN_CORRUPTED, 0, 1), ROWS),
+              random_case(_texts, patched, ROWS), CheckStage(INVARIANT, _last_block)),
              patched, PATCH_MISTAKES, arguments="weights, clean, corrupted, layer, place"),
 )
