@@ -1,16 +1,13 @@
 """The command `look`: a trained model's heads on a sentence of your own, its next words, and what it writes."""
 import argparse
-import base64
-import html
-import io
 import sys
+import webbrowser
 from pathlib import Path
 
 import numpy as np
 
 from ..models import head_scores, logit_lens, open_model, repeated_tokens, shares_of, strongest
 from ..models.edits import read
-from ..words.files import write_whole
 
 USAGE_ERROR = 2
 HABITS = {      # name: (what it looks at, measured on)
@@ -30,7 +27,7 @@ def configure(parser):
     parser.add_argument("--generate", type=_whole, metavar="N", help="write N more tokens")
     parser.add_argument("--temperature", type=float, default=0.0, metavar="X", help="0: the likeliest (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws and random tokens (%(default)s)")
-    parser.add_argument("--sheet", metavar="FILE", help="all heads of all layers on one page (.html)")
+    parser.add_argument("--sheet", metavar="FILE", help="all heads on one page, to look around in (.html)")
     parser.add_argument("--open", action="store_true", help="show that page in the browser")
     parser.set_defaults(run=run)
 
@@ -143,23 +140,11 @@ def _write_on(model, ids, arguments):
 
 
 def _sheet(twin, pieces, arguments):
-    """All heads on one page: the picture, and the words of it."""
-    from ..plots import plot_heads
-    figure = plot_heads([attention.weights for attention in twin.attentions()], pieces, mask=_seen(twin, len(pieces)))
-    data = io.BytesIO()
-    figure.savefig(data, format="png", dpi=110)
-    page = (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(arguments.model)}</title>'
-            f'<body style="font-family:sans-serif"><h1>{html.escape(" ".join(pieces))}</h1>'
-            f'<img style="max-width:100%" alt="{html.escape(figure.alt_text)}" '
-            f'src="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}">'
-            f"<p>{html.escape(figure.alt_text)}</p></body></html>\n")
-    write_whole(arguments.sheet, page)
+    """All heads on one page, in which each can be opened."""
+    from ..plots import save_overview
+    maps = [attention.weights[0] for attention in twin.attentions()]
+    L = len(pieces)
+    save_overview(maps, arguments.sheet, pieces, mask=np.tri(L, dtype=bool) if twin.architecture.causal else None)
     print(f"\nall heads: {arguments.sheet}")
     if arguments.open:
-        import webbrowser
         webbrowser.open(Path(arguments.sheet).absolute().as_uri())
-
-
-def _seen(twin, L):
-    """Which cells any query may see, for the picture."""
-    return np.tri(L, dtype=bool) if twin.architecture.causal else None

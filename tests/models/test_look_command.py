@@ -36,8 +36,9 @@ def test_the_sheet_holds_all_heads_and_asks_nobody(tmp_path, capsys):
     sheet = tmp_path / "heads.html"
     assert main(["look", GPT2, "--ids", "1,2,3,4,5", "--sheet", str(sheet)]) == 0
     page = sheet.read_text(encoding="utf-8")
-    assert "alt=" in page
-    assert "http" not in page
+    assert all(f"Layer {layer}, Head {head}" in page for layer in range(2) for head in range(3))
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
     assert str(sheet) in capsys.readouterr().out
 
 
