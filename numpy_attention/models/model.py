@@ -119,7 +119,7 @@ class LanguageModel(Layer):
         self.cache = {"ids": ids, "embedded": embedded, "placed": placed, "stream": stream, "hidden": hidden}
         if self.unembedding is None:
             return hidden
-        table = (self.embedding.params["W"],) if self.tied else ()
+        table = (self.embedding.params["W"].view(),) if self.tied else ()   # a view: what is cached becomes read-only
         read = hidden[..., -1:, :] if last else hidden
         self.cache["logits"] = logits = self.unembedding(read, *table)      # (N,L,D) (V,D) -> (N,L,V)
         return logits

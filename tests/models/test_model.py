@@ -134,3 +134,16 @@ def test_no_random_numbers_are_drawn_for_what_is_replaced(monkeypatch):
     model = open_model(FOLDER / "llama")
     assert model.embedding.params["W"].strides != (0, 0)
     assert all(0 not in array.strides for array in model.named_params().values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_from_a_folder_can_be_trained_and_its_file_stays(kind):
+    path = FOLDER / kind / "model.safetensors"
+    before, model, loss = path.read_bytes(), open_model(FOLDER / kind), na.CrossEntropyLoss()
+    optimizer, losses = na.SGD(model, lr=0.05), []
+    for _ in range(3):
+        losses.append(float(loss(model(IDS), (IDS + 1) % 7)))
+        model.backward(loss.backward())
+        optimizer.step()
+    assert losses[2] < losses[1] < losses[0]
+    assert path.read_bytes() == before
