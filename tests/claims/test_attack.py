@@ -7,7 +7,7 @@ import pytest
 
 from numpy_attention.commands import claims as command
 from numpy_attention.training import task
-from numpy_attention.training.claims import CLAIMS, attack, claim
+from numpy_attention.training.claims import CLAIMS, attack
 from numpy_attention.training.claims.claim import built, learn, under
 
 TRAINING = {"steps": 300, "lr": 0.01}
@@ -93,5 +93,5 @@ def test_unknown_names_are_errors(tmp_path, capsys):
 def test_the_table_kept_beside_the_claims_is_that_of_its_measurements():
     kept = attack.read()
     assert (attack.FOLDER / "attacked.md").read_text(encoding="utf-8") == attack.table(kept)
-    stated = {r["claim"] for r in kept.values() if r["attack"] == claim.UNCHANGED.name}
+    stated = {r["claim"] for r in kept.values() if r["attack"] == attack.UNCHANGED.name}
     assert stated == set(CLAIMS), "measure what has changed: python -m numpy_attention claims --attack"
