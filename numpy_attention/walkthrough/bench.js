@@ -420,7 +420,7 @@
   function ownSentence() {
     const now = run.choices.sentence || {tokens: run.tokens.L || ["我", "爱", "AI"], H: headCount(), d_k: (attention() ? run.tensors[attention().Q].shape.at(-1) : 4), seed: 0, whole: false};
     const field = (id, label, value, options) => h("label", {}, label, h("input", {id, value, autocomplete: "off", ...options}));
-    return h("form", {class: "own", onsubmit: event => { event.preventDefault(); makeOwn(); }},
+    return h("form", {class: "making", onsubmit: event => { event.preventDefault(); makeOwn(); }},
       field("words", say("2 到 8 个词", "2 to 8 tokens"), now.tokens.join(" "), {size: 18}), field("heads", "H", now.H, {type: "number", min: 1, max: 4}), field("width", "d_k", now.d_k, {type: "number", min: 2, max: 6}),
       field("seed", say("种子", "seed"), now.seed, {type: "number", min: 0, max: 999999}), h("label", {}, h("input", {type: "checkbox", id: "whole", checked: now.whole}), say("小整数", "small integers")), h("button", {type: "submit", id: "make"}, say("做出来", "make it")));
   }
