@@ -37,28 +37,6 @@ class ExtraKeyAttention(Layer):
     Source: add_bias_kv and add_zero_attn of torch.nn.MultiheadAttention.
     """
 
-    def __init__(self, num_heads, d_k, d_v, *, learned=True, zero=False, attention=None, rng=None, dtype=np.float64):
-        super().__init__()
-        self.num_heads, self.d_k, self.d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
-        self.zero = zero
-        self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
-        if any(isinstance(part, ExtraKeyAttention) for part in parts(self.attention)):
-            raise ValueError("one ExtraKeyAttention holds both extra keys: give it learned=True and zero=True")
-        if place := needs_place(self.attention):
-            raise ValueError(f"an extra key has no place, but {place} asks for each key's place: hand the "
-                             f"ExtraKeyAttention to {place} instead, attention=na.ExtraKeyAttention(...)")
-        names = ("scores", "capped", "biased", "weights", "dropped", "dweights", "dscores")
-        self.inner_shapes = {**dict.fromkeys(names, "N H L S_more"), "dK": "N H S_more d_k", "dV": "N H S_more d_v"}
-        if learned:
-            rng, dtype = np.random.default_rng(rng), precision(dtype)
-            self.params["extra_key"] = rng.standard_normal((self.num_heads, 1, d_k)).astype(dtype)
-            self.params["extra_value"] = rng.standard_normal((self.num_heads, 1, d_v)).astype(dtype)
-
-    @property
-    def weights(self):
-        """The weights of the last forward, (N, H, L, S and the extra keys), before any dropout; read-only."""
-        return self.attention.weights
-
     def forward(self, Q, K, V, *, mask=None, bias=None):
         check_QKV(Q, K, V)
         self._check(K, V)
@@ -88,6 +66,28 @@ class ExtraKeyAttention(Layer):
                 row = gradient[..., S:S + 1, :]                              # (..., H, 1, d)
                 self.grads[name] = row.reshape(-1, *row.shape[-3:]).sum(axis=0)
         return dQ, dK, dV
+
+    def __init__(self, num_heads, d_k, d_v, *, learned=True, zero=False, attention=None, rng=None, dtype=np.float64):
+        super().__init__()
+        self.num_heads, self.d_k, self.d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
+        self.zero = zero
+        self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
+        if any(isinstance(part, ExtraKeyAttention) for part in parts(self.attention)):
+            raise ValueError("one ExtraKeyAttention holds both extra keys: give it learned=True and zero=True")
+        if place := needs_place(self.attention):
+            raise ValueError(f"an extra key has no place, but {place} asks for each key's place: hand the "
+                             f"ExtraKeyAttention to {place} instead, attention=na.ExtraKeyAttention(...)")
+        names = ("scores", "capped", "biased", "weights", "dropped", "dweights", "dscores")
+        self.inner_shapes = {**dict.fromkeys(names, "N H L S_more"), "dK": "N H S_more d_k", "dV": "N H S_more d_v"}
+        if learned:
+            rng, dtype = np.random.default_rng(rng), precision(dtype)
+            self.params["extra_key"] = rng.standard_normal((self.num_heads, 1, d_k)).astype(dtype)
+            self.params["extra_value"] = rng.standard_normal((self.num_heads, 1, d_v)).astype(dtype)
+
+    @property
+    def weights(self):
+        """The weights of the last forward, (N, H, L, S and the extra keys), before any dropout; read-only."""
+        return self.attention.weights
 
     def _check(self, K, V):
         """K and V have the heads and widths that the extra rows were made for."""

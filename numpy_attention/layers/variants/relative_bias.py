@@ -15,46 +15,6 @@ from ...engine.mask_and_bias import fit_bias, sum_like
 from .scaled_dot_product import ScaledDotProductAttention
 
 
-def relative_places(L, S=None, *, offset=0):
-    """Place of each key minus place of each query, (L, S); the first query stands at `offset`, the first key at 0.
-
-    >>> na.relative_places(2, 3)
-    array([[ 0,  1,  2],
-           [-1,  0,  1]])
-    """
-    L = size("L", L)
-    return np.arange(L if S is None else size("S", S)) - (np.arange(L)[:, None] + whole("offset", offset))
-
-
-def t5_buckets(relative, *, num_buckets=32, max_distance=128, bidirectional=True):
-    """The bucket of each distance (key minus query): near ones have their own, far ones share, in logarithmic steps.
-
-    Args:
-        relative: whole numbers of any shape. num_buckets: how many there are; when bidirectional, half of them for keys
-            that come after the query. max_distance: from here on all distances share the last bucket.
-        bidirectional: without it, keys after the query all fall into bucket 0 with the query's own place.
-
-    >>> na.t5_buckets(np.arange(-9, 3), num_buckets=8, max_distance=20)
-    array([3, 3, 3, 2, 2, 2, 2, 2, 1, 0, 5, 6])
-
-    Source: Raffel et al. 2020 (T5), section 2.1, and the code published with it.
-    """
-    relative = np.asarray(relative)
-    if relative.dtype.kind not in "iu":
-        raise TypeError(f"relative must hold whole numbers, got dtype {relative.dtype}")
-    num_buckets, max_distance = size("num_buckets", num_buckets), size("max_distance", max_distance)
-    buckets = num_buckets // 2 if bidirectional else num_buckets
-    exact = buckets // 2                                        # distances below this have a bucket each
-    if exact < 1 or max_distance <= exact:
-        raise ValueError(f"num_buckets = {num_buckets} must leave at least one exact distance each way, and "
-                         f"max_distance = {max_distance} lie beyond them")
-    distance = np.abs(relative) if bidirectional else np.maximum(-relative, 0)
-    steps = np.log(np.maximum(distance, 1) / exact) / math.log(max_distance / exact) * (buckets - exact)
-    far = np.minimum(exact + steps.astype(np.int64), buckets - 1)
-    side = np.where(relative > 0, buckets, 0) if bidirectional else 0
-    return np.where(distance < exact, distance, far) + side
-
-
 class RelativePositionBias(Layer):
     """One learned number for each bucket of distances and each head.
 
@@ -193,3 +153,43 @@ class RelativeBiasAttention(Layer):
         ("dbias", "Σ dtotal over the axes for which bias stood in", "N H L S",
          "The given bias gets the same.", "给定的偏置也一样。"),
     )
+
+
+def relative_places(L, S=None, *, offset=0):
+    """Place of each key minus place of each query, (L, S); the first query stands at `offset`, the first key at 0.
+
+    >>> na.relative_places(2, 3)
+    array([[ 0,  1,  2],
+           [-1,  0,  1]])
+    """
+    L = size("L", L)
+    return np.arange(L if S is None else size("S", S)) - (np.arange(L)[:, None] + whole("offset", offset))
+
+
+def t5_buckets(relative, *, num_buckets=32, max_distance=128, bidirectional=True):
+    """The bucket of each distance (key minus query): near ones have their own, far ones share, in logarithmic steps.
+
+    Args:
+        relative: whole numbers of any shape. num_buckets: how many there are; when bidirectional, half of them for keys
+            that come after the query. max_distance: from here on all distances share the last bucket.
+        bidirectional: without it, keys after the query all fall into bucket 0 with the query's own place.
+
+    >>> na.t5_buckets(np.arange(-9, 3), num_buckets=8, max_distance=20)
+    array([3, 3, 3, 2, 2, 2, 2, 2, 1, 0, 5, 6])
+
+    Source: Raffel et al. 2020 (T5), section 2.1, and the code published with it.
+    """
+    relative = np.asarray(relative)
+    if relative.dtype.kind not in "iu":
+        raise TypeError(f"relative must hold whole numbers, got dtype {relative.dtype}")
+    num_buckets, max_distance = size("num_buckets", num_buckets), size("max_distance", max_distance)
+    buckets = num_buckets // 2 if bidirectional else num_buckets
+    exact = buckets // 2                                        # distances below this have a bucket each
+    if exact < 1 or max_distance <= exact:
+        raise ValueError(f"num_buckets = {num_buckets} must leave at least one exact distance each way, and "
+                         f"max_distance = {max_distance} lie beyond them")
+    distance = np.abs(relative) if bidirectional else np.maximum(-relative, 0)
+    steps = np.log(np.maximum(distance, 1) / exact) / math.log(max_distance / exact) * (buckets - exact)
+    far = np.minimum(exact + steps.astype(np.int64), buckets - 1)
+    side = np.where(relative > 0, buckets, 0) if bidirectional else 0
+    return np.where(distance < exact, distance, far) + side

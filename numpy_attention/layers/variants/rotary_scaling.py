@@ -15,6 +15,46 @@ from .rotary import Rotary
 KINDS = ("default", "linear", "ntk", "llama3", "yarn")
 
 
+class ScaledRotary(Rotary):
+    """Rotary with the speed of each pair handed in.
+
+    Args:
+        speeds: (d/2,), from rotary_speeds. interleaved: as for Rotary.
+        attention_factor: a factor on what comes out, 1 but for YaRN.
+
+    rotary(x, *, offset=0, positions=None) -> out, as Rotary. `rotary.positions`, where it is set, stands in for
+    positions= that are not given: a model sets it for all its layers at once.
+
+    >>> x = np.ones((3, 4))
+    >>> plain, scaled = na.Rotary(4), na.ScaledRotary(na.rotary_speeds(4, kind="linear", factor=2))
+    >>> bool(np.allclose(scaled(x, positions=[0, 2, 4]), plain(x)))
+    True
+
+    Source: Su et al. 2021 (RoFormer), equation (34); Peng et al. 2023 (YaRN); Llama Team 2024, section 3.2.
+    """
+
+    positions = None
+
+    def __init__(self, speeds, *, interleaved=False, attention_factor=1.0):
+        speeds = np.array(speeds, float)
+        if speeds.ndim != 1 or not speeds.size or not np.isfinite(speeds).all():
+            raise ValueError(f"speeds must be finite numbers of shape (d/2,); got {speeds}")
+        super().__init__(2 * len(speeds), interleaved=interleaved)
+        self.speeds, self.stretch = speeds, finite("attention_factor", attention_factor, above=0)
+
+    def forward(self, x, *, offset=0, positions=None):
+        return super().forward(x, offset=offset, positions=self.positions if positions is None else positions)
+
+    def backward(self, dout):
+        return super().backward(dout)
+
+    FORWARD = (
+        ("out", "each pair of x turned by position · speed", "... L d",
+         "Turn each row by an angle that tells its place.", "按所在位置把每一行旋转一个角度。"),
+    )
+    BACKWARD = Rotary.BACKWARD
+
+
 def rotary_speeds(d, *, base=10000.0, kind="default", factor=1.0, low=None, high=None, original=8192, length=None):
     """How far each pair of d columns turns from one place to the next, in radians: (d/2,).
 
@@ -72,43 +112,3 @@ def yarn_attention_factor(factor):
     Source: Peng et al. 2023 (YaRN), equation (22).
     """
     return 0.1 * math.log(factor) + 1 if finite("factor", factor, above=0) > 1 else 1.0
-
-
-class ScaledRotary(Rotary):
-    """Rotary with the speed of each pair handed in.
-
-    Args:
-        speeds: (d/2,), from rotary_speeds. interleaved: as for Rotary.
-        attention_factor: a factor on what comes out, 1 but for YaRN.
-
-    rotary(x, *, offset=0, positions=None) -> out, as Rotary. `rotary.positions`, where it is set, stands in for
-    positions= that are not given: a model sets it for all its layers at once.
-
-    >>> x = np.ones((3, 4))
-    >>> plain, scaled = na.Rotary(4), na.ScaledRotary(na.rotary_speeds(4, kind="linear", factor=2))
-    >>> bool(np.allclose(scaled(x, positions=[0, 2, 4]), plain(x)))
-    True
-
-    Source: Su et al. 2021 (RoFormer), equation (34); Peng et al. 2023 (YaRN); Llama Team 2024, section 3.2.
-    """
-
-    positions = None
-
-    def __init__(self, speeds, *, interleaved=False, attention_factor=1.0):
-        speeds = np.array(speeds, float)
-        if speeds.ndim != 1 or not speeds.size or not np.isfinite(speeds).all():
-            raise ValueError(f"speeds must be finite numbers of shape (d/2,); got {speeds}")
-        super().__init__(2 * len(speeds), interleaved=interleaved)
-        self.speeds, self.stretch = speeds, finite("attention_factor", attention_factor, above=0)
-
-    def forward(self, x, *, offset=0, positions=None):
-        return super().forward(x, offset=offset, positions=self.positions if positions is None else positions)
-
-    def backward(self, dout):
-        return super().backward(dout)
-
-    FORWARD = (
-        ("out", "each pair of x turned by position · speed", "... L d",
-         "Turn each row by an angle that tells its place.", "按所在位置把每一行旋转一个角度。"),
-    )
-    BACKWARD = Rotary.BACKWARD

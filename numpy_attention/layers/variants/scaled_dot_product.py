@@ -49,28 +49,6 @@ class ScaledDotProductAttention(Attention):
     Source: Vaswani et al. 2017, equation (1).
     """
 
-    def __init__(self, *, scale=None, softcap=None, bias_first=False, dropout=0.0, rng=None):
-        super().__init__()
-        if scale is not None and not is_number(scale):
-            raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
-        self.scale = scale
-        self.adjust = AdjustScores(softcap=softcap, bias_first=bias_first)
-        self.dropout = Dropout(dropout, rng=rng)
-        if scale is not None:
-            self.restate(scores=f"Q Kᵀ · {scale:g}", dQ=f"dscores K · {scale:g}", dK=f"dscoresᵀ Q · {scale:g}")
-        if softcap is not None:
-            self.restate(weights="softmax(capped)",
-                         dscores="weights ∘ (dweights − Σ_S weights ∘ dweights) ∘ (1 − (capped / c)²)")
-        if dropout:
-            self.restate(heads="dropped V", dV="droppedᵀ dheads", dweights="kept ∘ (dheads Vᵀ) / (1 − p)")
-
-    @property
-    def weights(self):
-        """The weights of the last forward, (..., L, S), before any dropout; read-only."""
-        if not self.cache:
-            raise RuntimeError("there are no weights before a forward pass: call attention(Q, K, V) first")
-        return self.cache["weights"]
-
     def forward(self, Q, K, V, *, mask=None, bias=None):
         check_QKV(Q, K, V)
         if mask is not None or bias is not None:
@@ -114,6 +92,28 @@ class ScaledDotProductAttention(Attention):
         grads = {"heads": dheads, "V": dV, "weights": dweights, **self.adjust.grads, "Q": dQ, "K": dK}
         self.grads = {name: gradient for name, gradient in grads.items() if name in self.cache}
         return dQ, dK, dV
+
+    def __init__(self, *, scale=None, softcap=None, bias_first=False, dropout=0.0, rng=None):
+        super().__init__()
+        if scale is not None and not is_number(scale):
+            raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
+        self.scale = scale
+        self.adjust = AdjustScores(softcap=softcap, bias_first=bias_first)
+        self.dropout = Dropout(dropout, rng=rng)
+        if scale is not None:
+            self.restate(scores=f"Q Kᵀ · {scale:g}", dQ=f"dscores K · {scale:g}", dK=f"dscoresᵀ Q · {scale:g}")
+        if softcap is not None:
+            self.restate(weights="softmax(capped)",
+                         dscores="weights ∘ (dweights − Σ_S weights ∘ dweights) ∘ (1 − (capped / c)²)")
+        if dropout:
+            self.restate(heads="dropped V", dV="droppedᵀ dheads", dweights="kept ∘ (dheads Vᵀ) / (1 − p)")
+
+    @property
+    def weights(self):
+        """The weights of the last forward, (..., L, S), before any dropout; read-only."""
+        if not self.cache:
+            raise RuntimeError("there are no weights before a forward pass: call attention(Q, K, V) first")
+        return self.cache["weights"]
 
     def scale_for(self, Q):
         """The factor on Q Kᵀ: 1/√d_k, unless another was asked for."""
