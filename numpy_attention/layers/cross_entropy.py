@@ -6,8 +6,9 @@ minus what it should have said.
 """
 import numpy as np
 
-from ..engine.arguments import classes_of, fraction, not_negative, one_of, whole
+from ..engine.arguments import fraction, not_negative, one_of, whole
 from ..engine.layer import Layer
+from ..engine.shapes import classes_of
 from .log_softmax import LogSoftmax
 
 REDUCTIONS = ("mean", "sum", "none")

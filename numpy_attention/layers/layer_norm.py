@@ -6,8 +6,10 @@ own: neither the other tokens nor the rest of the batch matter. The small eps ke
 """
 import numpy as np
 
-from ..engine.arguments import axes_sizes, check_last_axes, positive, precision, rms_of_large
+from ..engine.arguments import axes_sizes, positive, precision
+from ..engine.large_numbers import rms_of_large
 from ..engine.layer import Layer
+from ..engine.shapes import check_last_axes
 
 
 class LayerNorm(Layer):

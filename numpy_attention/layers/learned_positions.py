@@ -4,8 +4,9 @@ The plainest way to tell a layer about order. The table ends somewhere: a sequen
 """
 import numpy as np
 
-from ..engine.arguments import precision, rows_of_table, size
+from ..engine.arguments import precision, size
 from ..engine.layer import Layer
+from ..engine.shapes import rows_of_table
 
 
 class LearnedPositions(Layer):

@@ -5,8 +5,8 @@ its proper logarithm, and a loss made of logarithms stays finite. The row's maxi
 """
 import numpy as np
 
-from ..engine.arguments import check_rows
 from ..engine.layer import Layer
+from ..engine.shapes import check_rows
 
 
 class LogSoftmax(Layer):

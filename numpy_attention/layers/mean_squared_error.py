@@ -4,8 +4,9 @@ Squaring counts a large error far more than a small one, and makes the gradient 
 """
 import numpy as np
 
-from ..engine.arguments import check_same_shape, one_of
+from ..engine.arguments import one_of
 from ..engine.layer import Layer
+from ..engine.shapes import check_same_shape
 
 REDUCTIONS = ("mean", "sum", "none")
 

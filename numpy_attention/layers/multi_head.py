@@ -7,10 +7,11 @@ of shape (D, d_k), one a head.
 """
 import numpy as np
 
-from ..engine.arguments import attention_part, check_sequences, multi_head_sizes, options_given
 from ..engine.layer import Layer
 from ..engine.lazy import like
 from ..engine.mask_and_bias import fit_bias, fit_mask, without_batch
+from ..engine.options import attention_part, options_given
+from ..engine.shapes import check_sequences, multi_head_sizes
 from .heads import MergeHeads, SplitHeads
 from .linear import Linear
 from .variants.scaled_dot_product import ScaledDotProductAttention

@@ -5,8 +5,9 @@ turning slower than the one before. Two positions that are a fixed distance apar
 """
 import numpy as np
 
-from ..engine.arguments import check_table, precision, size, whole
+from ..engine.arguments import precision, size, whole
 from ..engine.layer import Layer
+from ..engine.shapes import check_table
 
 
 class SinusoidalPositions(Layer):

@@ -5,8 +5,9 @@ all: backward, a sum hands its gradient on unchanged, so there is always a way a
 numbers at one size. The paper puts it behind the sum (post-norm); most models of today put it in front of the layer
 (pre-norm), so that the way around is a sum and nothing else.
 """
-from ..engine.arguments import check_same_shape, those_given
 from ..engine.layer import Layer
+from ..engine.options import those_given
+from ..engine.shapes import check_same_shape
 from .variants.dropout import Dropout
 
 

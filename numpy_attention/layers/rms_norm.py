@@ -5,8 +5,10 @@ to add, it is cheaper, and large language models have found that they miss nothi
 """
 import numpy as np
 
-from ..engine.arguments import axes_sizes, check_last_axes, positive, precision, rms_of_large
+from ..engine.arguments import axes_sizes, positive, precision
+from ..engine.large_numbers import rms_of_large
 from ..engine.layer import Layer
+from ..engine.shapes import check_last_axes
 
 
 class RMSNorm(Layer):

@@ -1,5 +1,5 @@
 """TransformerDecoder: decoder layers one after the other, all of them looking at the same memory."""
-from ..engine.arguments import those_given
+from ..engine.options import those_given
 from .transformer_decoder_layer import TransformerDecoderLayer
 from .transformer_encoder import TransformerEncoder
 

@@ -3,7 +3,8 @@
 An encoder layer with a second attention in the middle: its queries come from the sequence that is being written, its
 keys and values from `memory`, the encoder's output. Give a causal mask, or the words can see what follows them.
 """
-from ..engine.arguments import check_same_batch, check_tokens, speaking_of
+from ..engine.options import speaking_of
+from ..engine.shapes import check_same_batch, check_tokens
 from .transformer_encoder_layer import TransformerEncoderLayer
 
 

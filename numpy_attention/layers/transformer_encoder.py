@@ -4,8 +4,9 @@ What one layer hands over is what the next one looks at, so that later layers ca
 """
 import numpy as np
 
-from ..engine.arguments import size, those_given
+from ..engine.arguments import size
 from ..engine.layer import Layer
+from ..engine.options import those_given
 from .layer_norm import LayerNorm
 from .transformer_encoder_layer import TransformerEncoderLayer
 

@@ -5,8 +5,8 @@ results are added to what went in: residual.py says why, and where the norms sta
 """
 import numpy as np
 
-from ..engine.arguments import check_tokens
 from ..engine.named_parts import NamedParts
+from ..engine.shapes import check_tokens
 from .feed_forward import FeedForward
 from .layer_norm import LayerNorm
 from .multi_head import MultiHeadAttention

@@ -3,8 +3,8 @@
 A causal model never changes its mind about what came before. So a copy of it (see apart.py) keeps the keys and values
 of every layer in a KV cache, and reads a text in as many steps as one likes, with the results of a single reading.
 """
-from ..engine.arguments import takes
 from ..engine.layer import Layer
+from ..engine.options import takes
 from ..layers.variants.kv_cache import KVCache
 from .apart import apart
 

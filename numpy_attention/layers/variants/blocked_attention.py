@@ -12,10 +12,11 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import check_QKV, is_number, size, whole
+from ...engine.arguments import is_number, size, whole
 from ...engine.layer import Layer
 from ...engine.mask_and_bias import gather, take_mask_and_bias
 from ...engine.row_blocks import at_once
+from ...engine.shapes import check_QKV
 from ...masks import causal_mask
 from .dropout import Dropout
 from .repeat_heads import group_size

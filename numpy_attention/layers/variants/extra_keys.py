@@ -6,10 +6,12 @@ hidden, so that no query is left without a key.
 """
 import numpy as np
 
-from ...engine.arguments import check_QKV, needs_place, options_given, precision, size
+from ...engine.arguments import precision, size
 from ...engine.layer import Layer, parts
 from ...engine.lazy import like
 from ...engine.mask_and_bias import take_mask_and_bias
+from ...engine.options import needs_place, options_given
+from ...engine.shapes import check_QKV
 from .scaled_dot_product import ScaledDotProductAttention
 
 

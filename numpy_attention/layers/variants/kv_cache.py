@@ -7,8 +7,9 @@ import copy
 
 import numpy as np
 
-from ...engine.arguments import needs_place, options_given, precision, rectangular, size, takes, whole
+from ...engine.arguments import precision, rectangular, size, whole
 from ...engine.mask_and_bias import fit_bias, fit_mask, without_batch
+from ...engine.options import needs_place, options_given, takes
 from ...masks import window_mask
 from ..multi_head import MultiHeadAttention
 

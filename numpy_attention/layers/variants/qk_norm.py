@@ -3,9 +3,9 @@
 A dot product grows with both its factors, so a head can win all attention by making its numbers large. Normed first,
 row by row, queries and keys can only differ in direction; two learned vectors set the scale that the scores need.
 """
-from ...engine.arguments import options_given, options_known
 from ...engine.layer import Layer
 from ...engine.lazy import like
+from ...engine.options import options_given, options_known
 from ..rms_norm import RMSNorm
 from .scaled_dot_product import ScaledDotProductAttention
 

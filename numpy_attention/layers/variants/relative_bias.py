@@ -8,10 +8,12 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import check_QKV, options_given, options_known, precision, size, whole
+from ...engine.arguments import precision, size, whole
 from ...engine.layer import Layer
 from ...engine.lazy import like
 from ...engine.mask_and_bias import fit_bias, sum_like
+from ...engine.options import options_given, options_known
+from ...engine.shapes import check_QKV
 from .scaled_dot_product import ScaledDotProductAttention
 
 

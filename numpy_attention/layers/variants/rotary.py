@@ -6,9 +6,10 @@ q_m · k_n is the same for (3, 1), (7, 5) and (12, 10). A rotation is undone by 
 """
 import numpy as np
 
-from ...engine.arguments import finite, options_given, options_known, rectangular, size, whole
+from ...engine.arguments import finite, rectangular, size, whole
 from ...engine.layer import Layer, parts
 from ...engine.lazy import like
+from ...engine.options import options_given, options_known
 from .scaled_dot_product import ScaledDotProductAttention
 
 

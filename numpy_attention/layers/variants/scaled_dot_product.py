@@ -6,10 +6,11 @@ scores; dropout on the weights. A very large table of scores goes through large_
 """
 import math
 
-from ...engine.arguments import check_QKV, is_number
+from ...engine.arguments import is_number
 from ...engine.call_rules import left_out
 from ...engine.lazy import Tensors
 from ...engine.mask_and_bias import gather, take_mask_and_bias
+from ...engine.shapes import check_QKV
 from ..attention import Attention
 from ..softmax import Softmax
 from . import large_table

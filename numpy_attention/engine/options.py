@@ -1,0 +1,63 @@
+"""What a layer is told beside its arrays: a mask, a bias, where queries and keys stand, an attention that is handed in.
+
+What a layer can take is asked of its forward, not of its class, so that a layer of one's own is as good as ours.
+"""
+import functools
+import inspect
+from contextlib import contextmanager
+
+from .layer import Layer, parts
+
+
+def attention_part(attention, dropout):
+    """What a caller wants the heads to do with Q, K, V, or an error that says what such a layer is."""
+    if not isinstance(attention, Layer):
+        raise TypeError("attention must be a layer that is called with Q, K, V, such as "
+                        f"na.ScaledDotProductAttention(); got {attention!r}")
+    if dropout:
+        raise ValueError("give dropout to the attention that you hand in: attention=...(dropout=...)")
+    return attention
+
+
+def options_given(layer, **options):
+    """Those options that are not None, for a layer that takes them, or an error that says that it does not."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if not takes(type(layer), name):
+            raise TypeError(f"{type(layer).__name__} takes no {name}: what attends is called as attention(Q, K, V), "
+                            f"and with {name}= where one is given")
+    return given
+
+
+@functools.cache
+def takes(cls, name):
+    """Does the forward of this class take an option of that name, or any?"""
+    parameters = inspect.signature(cls.forward).parameters
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def those_given(**named):
+    """Of what may be left out, that which was not: the names whose value is not None."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
+@contextmanager
+def speaking_of(**names):
+    """Inside, an error that begins with an argument's name uses the caller's: speaking_of(mask="memory_mask")."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        name, space, rest = str(error).partition(" ")
+        if name not in names:
+            raise
+        raise type(error)(f"{names[name]}{space}{rest}") from None
+
+
+def options_known(layer, **options):
+    """Those options that are not None and that the layer takes: what may be told, but need not be understood."""
+    return {name: value for name, value in options.items() if value is not None and takes(type(layer), name)}
+
+
+def needs_place(layer):
+    """The class of the layer or part of it whose numbers depend on where queries and keys stand, or None."""
+    return next((type(part).__name__ for part in parts(layer) if part.asks_places), None)
