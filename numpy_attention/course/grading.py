@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..words import terminal
+from ..words.labels import safe
 from .asking import exercises
 
 SECONDS = 120
@@ -101,13 +102,8 @@ def junit(grades):
         for g in mine:
             case = ET.SubElement(suite, "testcase", classname=notebook, name=g.exercise)
             if g.state == "wrong":
-                ET.SubElement(case, "failure", message=_printable(g.says)).text = _printable(g.text)
+                ET.SubElement(case, "failure", message=safe(g.says)).text = safe(g.text, keep="\n")
             elif g.state == "not tried":
-                ET.SubElement(case, "skipped", message=_printable(g.says))
+                ET.SubElement(case, "skipped", message=safe(g.says))
     ET.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
-
-
-def _printable(text):
-    """XML has no place for control characters, and a learner's message may hold any."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)

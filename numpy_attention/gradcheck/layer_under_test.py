@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 
+from ..words.labels import safe
 from .copies import follow
 
 
@@ -79,7 +80,7 @@ class LayerUnderTest:
 
     def __init__(self, layer, clock=None):
         self.things, self.clock = layer, clock or Clock(60, None)
-        self.name = _plain(type(layer).__name__)
+        self.name = safe(type(layer).__name__)
         self.forward_name = "forward" if callable(follow(layer, ("forward",))) else "__call__"
 
     def functions(self, layer):
@@ -103,7 +104,7 @@ class LayerUnderTest:
         except SystemExit as error:
             raise Finding(f"{title} ended the program (SystemExit: {error}) instead of returning") from error
         except Exception as error:
-            raise Finding(_plain(f"{title} raised {type(error).__name__}: {error}")) from error
+            raise Finding(safe(f"{title} raised {type(error).__name__}: {error}", keep="\n")) from error
         finally:
             self.clock.call = None
 
@@ -144,8 +145,8 @@ class PairUnderTest(LayerUnderTest):
 
     def __init__(self, forward, backward, clock=None):
         self.things, self.clock = (forward, backward), clock or Clock(60, None)
-        self.name = _plain(getattr(forward, "__name__", "forward"))
-        self._backward = _plain(getattr(backward, "__name__", "backward"))
+        self.name = safe(getattr(forward, "__name__", "forward"))
+        self._backward = safe(getattr(backward, "__name__", "backward"))
 
     def functions(self, layer):
         return layer
@@ -176,7 +177,7 @@ def layer_under_test(thing, clock=None):
         raise TypeError(f"{thing.__name__} is a class: make a layer of it first, {thing.__name__}(...)")
     if inspect.isroutine(thing):
         raise TypeError(f"a function alone has no backward: give the pair ({thing.__name__}, its backward)")
-    kind = _plain(type(thing).__name__)
+    kind = safe(type(thing).__name__)
     has = {}
     for name in ("forward", "backward"):
         try:
@@ -202,8 +203,3 @@ def positional(under_test, inputs, keywords):
     while len(inputs) < len(known) and known[len(inputs)] in keywords:
         inputs.append(keywords.pop(known[len(inputs)]))
     return [*known[:len(inputs)], *(f"input {i}" for i in range(len(known), len(inputs)))], inputs, keywords
-
-
-def _plain(text):
-    """Without control characters, which could colour or move a terminal's text."""
-    return "".join(c if c.isprintable() or c in "\n" else "·" for c in str(text))

@@ -17,6 +17,7 @@ from matplotlib.text import Text
 
 from ..words.colours import ink
 from ..words.files import write_whole
+from ..words.labels import safe
 from .fonts import dress
 
 # Where each file format keeps a title, a description and its dates.
@@ -119,9 +120,9 @@ def finish(place, alt_text, plain_text):
     dress(owner, grey=GREY_ON_DARK if dark else None)
     root = getattr(place, "root", figure)
     before = [] if root is figure and owner is figure else [getattr(root, "alt_text", "")]
-    root.alt_text = "\n".join([*filter(None, before), alt_text])
+    root.alt_text = "\n".join([*filter(None, before), safe(alt_text, keep="\n")])
     before = before and [getattr(root, "plain_text", "")]
-    root.plain_text = "\n\n".join([*filter(None, before), plain_text])
+    root.plain_text = "\n\n".join([*filter(None, before), safe(plain_text, keep="\n")])
     return root if owner is not figure else figure
 
 

@@ -15,7 +15,7 @@ from matplotlib.ft2font import FT2Font
 from matplotlib.text import Text
 
 from ..words.colours import GREY
-from .tokens import JOINERS
+from ..words.labels import JOINERS, safe
 
 HERE = Path(__file__).resolve().parent
 HAN = "Numpy Attention Han"
@@ -85,7 +85,7 @@ def _family_with(character):
 
 
 def dress(artist, *, grey=None):
-    """Give every text below ``artist`` (a figure or axes) fonts for all its characters, and draw ``$`` literally.
+    """Give every text below ``artist`` (a figure or axes) fonts for all its characters, and draw it literally.
 
     A character that no font has is drawn as a box, and one warning names all of a figure. ``grey`` replaces the grey
     of remarks, on a dark background.
@@ -93,6 +93,8 @@ def dress(artist, *, grey=None):
     names, lost = families(), {}
     for text in artist.findobj(Text):
         text.set_parse_math(False)
+        if not text.get_text().isprintable():
+            text.set_text(safe(text.get_text(), keep="\n"))
         missing = uncovered(text.get_text(), names)
         extra = list(dict.fromkeys(filter(None, map(_family_with, missing)))) if missing else []
         missing = uncovered("".join(missing), extra) if extra else missing

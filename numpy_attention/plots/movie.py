@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..words.files import write_whole
+from ..words.labels import safe
 from ..words.languages import say
 from . import captions, statistics
 from .heads import plot_heads
@@ -78,7 +79,7 @@ def save_film(
              "noscript": "\n".join(f"{head['name']}: {head['does'][-1]}" for head in heads)}
     page = TEMPLATE.read_text(encoding="utf-8")
     for name, text in texts.items():
-        page = page.replace(f"%%{name}%%", html.escape(text))
+        page = page.replace(f"%%{name}%%", html.escape(safe(text, keep="\n")))
     return write_whole(path, page.replace("%%data%%", printable(data, json.dumps)))
 
 

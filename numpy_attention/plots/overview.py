@@ -14,6 +14,7 @@ import numpy as np
 
 from ..words.colours import MAPS, WEIGHTS
 from ..words.files import write_whole
+from ..words.labels import safe
 from ..words.languages import say
 from . import captions, statistics
 from .matrix import pool
@@ -76,18 +77,13 @@ def save_overview(
     }
     page = TEMPLATE.read_text(encoding="utf-8")
     for name, text in texts.items():
-        page = page.replace(f"%%{name}%%", html.escape(_encodable(text)))
+        page = page.replace(f"%%{name}%%", html.escape(safe(text, keep="\n")))
     return write_whole(path, page.replace("%%data%%", printable(data, json.dumps)))
 
 
 def printable(data, dumps):
     """Data as JSON that may stand inside a script, where only "</" could end it."""
-    return _encodable(dumps(data, ensure_ascii=False)).replace("</", "<\\/")
-
-
-def _encodable(text):
-    """Half a character, which no file can hold, becomes a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return safe(dumps(data, ensure_ascii=False), keep="\n").replace("</", "<\\/")
 
 
 def map_bytes(weights, hidden, block=1):

@@ -2,31 +2,8 @@
 
 import math
 
+from ..words.labels import visible
 from ..words.terminal import shorten, width
-
-JOINERS = "\u200c\u200d\ufe0e\ufe0f"
-
-
-def visible(token):
-    """A token as it is to be drawn: literally, with what cannot be seen written out, blanks at its ends too.
-
-    >>> visible("$x_$"), visible(" the"), visible("a\\nb"), visible("")
-    ('$x_$', '␣the', 'a\\\\nb', '∅')
-    """
-    text = str(token)
-    if not text:
-        return "∅"
-    core = text.strip(" ")
-    ends = text.partition(core) if core else (text, "", "")
-    text = "␣" * len(ends[0]) + core + "␣" * len(ends[2])
-    return "".join(c if c.isprintable() or _joins(text, at) else c.encode("unicode_escape").decode("ascii")
-                   for at, c in enumerate(text))
-
-
-def _joins(text, at):
-    """Whether the character there only joins or shapes its neighbours, as in 👩‍💻 and क्‍ष."""
-    around = text[at - 1 : at] + (text[at + 1 : at + 2] if text[at] in JOINERS[:2] else text[at - 1 : at])
-    return text[at] in JOINERS and at > 0 and len(around) == 2 and not around.isascii()
 
 
 def read_tokens(tokens, count, name, axis):

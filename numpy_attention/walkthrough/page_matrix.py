@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..words.colours import colour
+from ..words.labels import visible
 from ..words.numbers import numbers
 from ..words.terminal import shorten
 from .text import ROW_SUMS
@@ -39,8 +40,8 @@ def two(zh, en):
 
 def label(text):
     """A token as it may stand in a page: escaped, blanks and invisible characters made visible."""
-    text = "".join(c if c.isprintable() else "·" for c in str(text))
-    shown = escape(shorten(text, 12) if text.strip() else "␣" * len(text))
+    text = visible(text)
+    shown = escape(shorten(text, 12))
     full = f' title="{escape(text)}"' if shown != escape(text) else ""
     return f"<bdi{full}>{shown}</bdi>"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..words.labels import visible
 from .checking import check, gradient_of
 from .saying import explanation, heading
 from .trace import Trace
@@ -89,10 +90,11 @@ class Stepper:
 
     def _place(self, given, axis, symbol):
         size, tokens = self.step.shape[axis], self.trace.tokens(symbol) or ()
-        if isinstance(given, str) and given in tokens:
-            if tokens.count(given) > 1:
-                raise KeyError(f"the token {given!r} occurs {tokens.count(given)} times: give its number, from 0")
-            return tokens.index(given)
+        shown = visible(given)
+        if isinstance(given, str) and shown in tokens:
+            if tokens.count(shown) > 1:
+                raise KeyError(f"the token {given!r} occurs {tokens.count(shown)} times: give its number, from 0")
+            return tokens.index(shown)
         try:
             place = int(given)
         except ValueError:

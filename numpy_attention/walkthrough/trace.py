@@ -1,13 +1,14 @@
 """A trace: every tensor of one run, in order, forward and then backward."""
 from collections.abc import Sequence
 
+from ..words.labels import safe, visible
 from .run import LayerRun
 
 
 class Trace(Sequence):
     """An immutable sequence of Step, indexed by number or by name; slices are traces too.
 
-    Attributes: query_tokens, key_tokens (tuples of str), title.
+    Attributes: query_tokens, key_tokens (tuples of str, as they are shown: " the" is "␣the"), title.
 
     >>> trace = na.worked_example("by-hand").trace()
     >>> [step.name for step in trace.forward]
@@ -20,9 +21,9 @@ class Trace(Sequence):
 
     def __init__(self, steps, *, query_tokens=None, key_tokens=None, title="attention", run=None):
         self._steps = tuple(steps)
-        self.query_tokens = None if query_tokens is None else tuple(map(str, query_tokens))
-        self.key_tokens = None if key_tokens is None else tuple(map(str, key_tokens))
-        self.title = title
+        self.query_tokens = None if query_tokens is None else tuple(map(visible, query_tokens))
+        self.key_tokens = None if key_tokens is None else tuple(map(visible, key_tokens))
+        self.title = safe(title)
         self.run = run or LayerRun()
 
     def __len__(self):

@@ -30,7 +30,12 @@ def width(text):
     >>> width("我 AI")
     5
     """
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def _columns_of(character):
+    wide = unicodedata.east_asian_width(character) in "WF"
+    return 0 if unicodedata.combining(character) else 2 if wide else 1
 
 
 def pad(text, columns, align="<"):
@@ -49,12 +54,20 @@ def shorten(text, columns):
     >>> shorten("attention", 6), shorten("注意力", 5)
     ('atten…', '注意…')
     """
-    text = "".join(c if c.isprintable() else "·" for c in text)
-    if width(text) <= columns:
-        return text
-    while text and width(text) > columns - 1:
-        text = text[:-1]
-    return text + "…"
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "·" for c in text)
+    start = _beginning(text, columns)
+    return text if start == text else _beginning(start, columns - 1) + "…"
+
+
+def _beginning(text, columns):
+    """As much of `text` as fits."""
+    taken = 0
+    for at, character in enumerate(text):
+        taken += _columns_of(character)
+        if taken > columns:
+            return text[:at]
+    return text
 
 
 def wrap(text, columns=COLUMNS, indent=0, further=None):
@@ -70,7 +83,7 @@ def wrap(text, columns=COLUMNS, indent=0, further=None):
     """
     further = indent if further is None else further
     lines, line, start = [], "", indent
-    for piece in PIECE.findall(re.sub(r"\s*\n\s*", " ", text)):
+    for piece in PIECE.findall(" ".join(filter(None, map(str.strip, text.split("\n"))))):
         if line and start + width(line + piece.rstrip()) > columns:
             lines.append(" " * start + line.rstrip())
             line, start = "", further
