@@ -11,7 +11,7 @@ but a `bias`, made of floats, with the same ranks.
 """
 import numpy as np
 
-from .engine.arguments import count, rectangular, whole
+from .engine.arguments import count, place, rectangular
 
 
 def causal_mask(L, S=None, *, offset=None):
@@ -47,7 +47,7 @@ def window_mask(L, S=None, *, left, right, offset=None):
             `left=2, right=0` shows three keys: two earlier ones and its own.
 
     Returns: bool (L, S).
-    Raises: ValueError for a negative reach, or a missing offset when S differs from L.
+    Raises: ValueError for a negative reach, an offset or reach beyond 2**62, or a missing offset when S differs from L.
 
     >>> na.window_mask(4, left=1, right=0).astype(int)
     array([[1, 0, 0, 0],
@@ -63,13 +63,13 @@ def window_mask(L, S=None, *, left, right, offset=None):
         raise ValueError(f"offset must be given when S differs from L (L = {L}, S = {S}): offset=0 aligns the first "
                          f"query with the first key (top left); offset={S - L}, that is S - L, aligns the last query "
                          "with the last key (bottom right, as with a KV cache)")
-    place = np.arange(L)[:, None] + (0 if offset is None else whole("offset", offset))
+    own = np.arange(L)[:, None] + (0 if offset is None else place("offset", offset))
     key = np.arange(S)
     mask = np.ones((L, S), dtype=bool)
     if left is not None:
-        mask &= key >= place - count("left", left)
+        mask &= key >= own - place("left", count("left", left))
     if right is not None:
-        mask &= key <= place + count("right", right)
+        mask &= key <= own + place("right", count("right", right))
     return mask
 
 

@@ -227,3 +227,14 @@ def test_minus_infinity_hides_and_a_large_number_does_not():
 def test_ragged_masks():
     with pytest.raises(ValueError, match="mask must be a rectangular array"):
         na.Softmax()(np.zeros((2, 2)), mask=[[True], [True, False]])
+
+
+@pytest.mark.parametrize("far", [2**63, 2**63 - 1, -2**63, 10**30, -10**30, 2**62 + 1])
+def test_a_place_beyond_all_tables_is_refused_by_name(far):
+    for call in (lambda: na.causal_mask(2, offset=far), lambda: na.window_mask(2, left=1, right=0, offset=far)):
+        with pytest.raises(ValueError, match="offset must lie between"):
+            call()
+    for name in ("left", "right"):
+        with pytest.raises(ValueError, match=f"{name} must (lie between|not be negative)"):
+            na.window_mask(2, **{"left": 1, "right": 1, name: far})
+    assert na.causal_mask(2, offset=2**62).all() and not na.causal_mask(2, offset=-2**62).any()

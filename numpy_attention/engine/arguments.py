@@ -6,6 +6,8 @@ import operator
 
 import numpy as np
 
+FARTHEST = 2**62        # the places of a table lie far below it, so a sum of two stays within int64
+
 
 def precision(dtype):
     """`dtype` as a NumPy dtype that can hold learned numbers, or an error: in whole numbers every W would become 0."""
@@ -66,8 +68,18 @@ def count(name, value):
     return number
 
 
+def place(name, value):
+    """`value` as an int that can be added to a place without leaving the int64 numbers, or an error that names it."""
+    number = whole(name, value)
+    if not -FARTHEST <= number <= FARTHEST:
+        raise ValueError(f"{name} must lie between -2**62 and 2**62, got {number}")
+    return number
+
+
 def rectangular(name, given):
-    """`given` as an array, or an error that names it."""
+    """`given` as an array, or an error that names it; of a masked array the mask would be lost."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, and its mask would be lost: give {name}.filled(0), say")
     try:
         return np.asarray(given)
     except ValueError as error:

@@ -286,6 +286,8 @@ def same_bits(a, b):
 
 def _taken(given):
     """Lists of numbers become arrays; complex numbers are refused; all else stays."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise TypeError("an input is a masked array, and its mask would be lost: give .filled(0), say")
     holds_arrays = isinstance(given, list) and any(isinstance(item, np.ndarray) and item.ndim for item in given)
     if not isinstance(given, np.ndarray | list | float) or holds_arrays:
         return given

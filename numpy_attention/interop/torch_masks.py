@@ -7,6 +7,7 @@ scores in both; here that is a bias, and its -inf, which hides, becomes a mask.
 """
 import numpy as np
 
+from ..engine.arguments import rectangular
 from ..engine.mask_and_bias import fit_mask
 
 
@@ -101,7 +102,7 @@ def mask_to_torch_true_shows(mask, shape):
 
 def _split(name, given, *, hides):
     """A boolean or float mask of PyTorch's as (mask, bias) in our sense; what says nothing is None."""
-    array = np.asarray(given)
+    array = rectangular(name, given)
     if array.dtype == bool:
         return (~array if hides else array.copy()), None
     if array.dtype.kind != "f":

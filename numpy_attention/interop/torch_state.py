@@ -40,7 +40,8 @@ def from_torch(layer, state_dict, *, prefix=""):
     unknown = [name for name in given if name not in pieces]
     if missing or unknown:
         raise ValueError(f"the state dict does not fit {type(layer).__name__}: "
-                         f"missing {_names(missing)}; not known to this layer {_names(unknown)}")
+                         f"missing {_names(missing)}; not known to this layer {_names(unknown)}"
+                         + _elsewhere(pieces, state_dict, prefix))
     arrays = {name: _checked(name, state_dict[name], found) for name, found in pieces.items()}
     for name, found in pieces.items():
         found.write(arrays[name])
@@ -74,6 +75,8 @@ def grads_to_torch(layer, *, prefix=""):
 
 def _checked(name, value, found):
     """The array to load, or an error that says why it cannot be."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, and its mask would be lost: give .filled(0), say")
     try:
         array = np.asarray(value)
     except Exception as error:      # whatever the other library raises, such as for bfloat16 or a tensor on a GPU
@@ -89,6 +92,17 @@ def _checked(name, value, found):
     if not all(view.flags.writeable for view in found.views):
         raise ValueError(f"{name} cannot be loaded: the layer's parameter is read-only; give it a copy of its own")
     return array
+
+
+def _elsewhere(pieces, state_dict, prefix):
+    """A hint, if all that is missing is there under a longer name, as wrappers such as DataParallel make it."""
+    names = [name for name in state_dict if isinstance(name, str)]
+    first = next(iter(pieces), "").removeprefix(prefix)
+    starts = dict.fromkeys(name.removesuffix(first) for name in names if first and name.endswith(first))
+    fitting = [start for start in starts if start != prefix
+               and all(start + name.removeprefix(prefix) in state_dict for name in pieces)]
+    return f". The names begin with {fitting[0]!r}: give prefix={fitting[0]!r}" if len(fitting) == 1 else (
+        f". Several parts fit: give prefix={fitting[0]!r}, or another of {_names(fitting[1:])}" if fitting else "")
 
 
 def _names(names):

@@ -5,6 +5,7 @@ way back, the gradients of K and V flow to the memory and that of Q to the quest
 """
 import numpy as np
 
+from ..engine.arguments import size
 from ..engine.layer import Layer
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
@@ -52,6 +53,7 @@ class LookupModel(Layer):
                  dtype=np.float32):
         super().__init__()
         rng = np.random.default_rng(rng)
+        heads, d_model = size("heads", heads), size("d_model", d_model)
         self.asked_embedding, self.key_embedding, self.value_embedding = (
             Embedding(vocab, d_model, rng=rng, dtype=dtype) for _ in range(3))
         start_small(self.asked_embedding, self.key_embedding, self.value_embedding)

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from ..engine.arguments import size
+from ..engine.arguments import count, finite, size
 from ..engine.threads import one_thread_each
 from .checkpoint import load_checkpoint, save_checkpoint
 from .run import set_up
@@ -43,14 +43,16 @@ def train(task, model=None, *, steps=None, stop_at=None, seed=0, batch_size=64, 
     >>> run.stopped, run.parameters
     ('learned', 1472)
     """
+    measure_every, save_every = size("measure_every", measure_every), size("save_every", save_every)
+    snapshots = {count("snapshots", step) for step in snapshots}
+    stop_at = None if stop_at is None else finite("stop_at", stop_at)
+    steps = None if steps is None else count("steps", steps)
     run = set_up(task, model, optimizer=optimizer, lr=lr, warmup=warmup, batch_size=size("batch_size", batch_size),
                  clip=clip, seed=seed, sizes=sizes)
     if resume is not None:
         load_checkpoint(resume, run)
     run.stopped = ""
     steps = run.task.steps if steps is None else steps
-    measure_every, save_every = size("measure_every", measure_every), size("save_every", save_every)
-    snapshots = set(snapshots)
     with one_thread_each(), Progress(steps, run.step, shown=progress) as bar, Interrupt() as interrupted:
         while True:
             if (run.step % measure_every == 0 or run.step >= steps) and run.step not in run.history["step"][-1:]:

@@ -64,6 +64,9 @@ class ToyModel(Layer):
                  rng=None, dtype=np.float32):
         super().__init__()
         rng = np.random.default_rng(rng)
+        heads, d_model = size("heads", heads), size("d_model", d_model)
+        d_k, d_hidden = (given if given is None else size(name, given)
+                         for name, given in (("d_k", d_k), ("d_hidden", d_hidden)))
         self.kind, self.causal, self.questions, self.heads = positions, causal, size("questions", questions), heads
         self.embedding = Embedding(vocab, d_model, rng=rng, dtype=dtype)
         self.positions = placing_layer(positions, length, d_model, rng=rng, dtype=dtype)

@@ -15,7 +15,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..engine.arguments import is_number
+from ..engine.arguments import is_number, positive
 
 SMALL = 1 << 15         # numbers: a larger array is updated by itself
 
@@ -52,8 +52,9 @@ class Optimizer:
         groups = [(names, _as_one(grads, names)) for names in self._groups(params, grads)]
         for names, g in groups:
             check_finite(names, g, grads)
-        self.steps += 1
-        lr = self.lr(self.steps) if callable(self.lr) else self.lr
+        step = self.steps + 1
+        lr = in_range(f"the schedule's rate at step {step}", self.lr(step)) if callable(self.lr) else self.lr
+        self.steps = step
         for names, g in groups:
             p, slots = _as_one(params, names), {slot: _as_one(self.state[slot], names) for slot in self.slots}
             self.update(p, g, lr, **slots)
@@ -167,6 +168,8 @@ class Adam(Optimizer):
     elementwise = True
 
     def __init__(self, layer, lr=1e-3, *, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False):
+        if not isinstance(betas, tuple | list) or len(betas) != 2:
+            raise ValueError(f"betas must be two numbers, (β₁, β₂), such as (0.9, 0.999); got {betas!r}")
         self.betas = tuple(in_range(f"betas[{i}]", beta, below=1) for i, beta in enumerate(betas))
         self.eps = in_range("eps", eps)
         self.slots = ("m", "v", "v_max") if amsgrad else ("m", "v")
@@ -259,6 +262,11 @@ def in_range(name, value, below=math.inf):
     return value
 
 
+def longest(name, value):
+    """`value` as how long a gradient may be: not negative, and math.inf for as long as it likes; or an error."""
+    return math.inf if isinstance(value, float) and value == math.inf else positive(name, value)
+
+
 def clip_grad_norm(layer, max_norm):
     """Scale all gradients of the layer's parameters so that their common norm is at most max_norm.
 
@@ -279,8 +287,7 @@ def clip_grad_norm(layer, max_norm):
 
     Source: Pascanu, Mikolov and Bengio 2013, algorithm 1.
     """
-    if isinstance(max_norm, (bool, str)) or not np.isscalar(max_norm) or not max_norm >= 0:
-        raise ValueError(f"max_norm must be a number that is not negative; got {max_norm!r}")
+    max_norm = longest("max_norm", max_norm)
     owned = list(learned(layer))
     grads = {name: owner.grads[own_name] for name, owner, own_name in owned if own_name in owner.grads}
     if missing := sorted({name for name, _, _ in owned} - set(grads)):

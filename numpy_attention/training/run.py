@@ -9,6 +9,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from ..engine.arguments import count
 from ..layers.cross_entropy import CrossEntropyLoss
 from ..masks import causal_mask
 from ..words.languages import say
@@ -16,7 +17,8 @@ from ..words.pictures import draw
 from .lookup import LookupModel
 from .measure import read, scores_after_forward
 from .model import ToyModel
-from .optimizers import SGD, Adam, AdamW
+from .optimizers import SGD, Adam, AdamW, longest
+from .schedules import warmup_constant
 from .step import training_step
 from .tasks import task as make_task
 from .tasks.recipe import NOT_ASKED
@@ -105,6 +107,8 @@ class Run:
 
 def set_up(task, model, *, optimizer, lr, warmup, batch_size, clip, seed, sizes):
     """A Run at step 0, from names and numbers."""
+    seed, warmup, clip = count("seed", seed), count("warmup", warmup), longest("clip", clip)
+    schedule = lr if callable(lr) else warmup_constant(lr, warmup=warmup)
     task = make_task(task)
     if model is None:
         sizes = {**task.model, **sizes}
@@ -116,7 +120,6 @@ def set_up(task, model, *, optimizer, lr, warmup, batch_size, clip, seed, sizes)
     make = OPTIMIZERS.get(optimizer, optimizer) if isinstance(optimizer, str) else optimizer
     if not callable(make):
         raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, or make one; got {optimizer!r}")
-    schedule = lr if callable(lr) else functools.partial(warm_up, peak=lr, steps=warmup)
     settings = {"task": task.name, "task settings": task.settings, "model": made, "optimizer": str(optimizer),
                 "lr": str(lr) if callable(lr) else lr, "warmup": warmup, "batch_size": batch_size, "clip": clip,
                 "seed": seed}
@@ -134,11 +137,6 @@ def model_for(task, *, rng=None, **sizes):
         return LookupModel(task.vocab, rng=rng, **sizes)
     fixed = {"classes": task.classes, "questions": task.questions, "causal": task.causal}
     return ToyModel(task.vocab, task.length, rng=rng, **{**fixed, **sizes})
-
-
-def warm_up(step, *, peak, steps):
-    """The learning rate: up in a straight line over the first steps, then constant."""
-    return peak * min(1.0, step / max(steps, 1))
 
 
 def training_film(run, head=None, *, curve="accuracy", lang="en"):

@@ -9,14 +9,15 @@ Steps count from 1, the first update.
 """
 import functools
 import math
-import operator
+
+from ..engine.arguments import count, positive, size, whole
 
 
 def warmup_cosine(peak, *, warmup, total, final=0.0):
     """Up in a straight line to `peak` at step `warmup`, then down half a cosine to `final` at step `total`.
 
     Args: peak, final: learning rates. warmup, total: step numbers, 0 <= warmup < total. After total it stays at final.
-    Returns: a function of the step (1 at first).
+    Returns: a function of the step (1 at first), which raises ValueError for steps before the first.
     Raises: ValueError/TypeError for step numbers or rates that make no sense.
 
     >>> lr = na.warmup_cosine(1.0, warmup=2, total=6)
@@ -25,15 +26,15 @@ def warmup_cosine(peak, *, warmup, total, final=0.0):
 
     Source: Loshchilov and Hutter 2017, equation (5), one period, after a warm-up.
     """
-    warmup, total = operator.index(warmup), operator.index(total)
+    warmup, total = whole("warmup", warmup), whole("total", total)
     if not 0 <= warmup < total:
         raise ValueError(f"warmup and total must satisfy 0 <= warmup < total; got warmup = {warmup}, total = {total}")
-    _check_rates(peak=peak, final=final)
+    peak, final = positive("peak", peak), positive("final", final)
     return functools.partial(_warmup_cosine, peak=peak, warmup=warmup, total=total, final=final)
 
 
 def _warmup_cosine(step, *, peak, warmup, total, final):
-    if step <= warmup:
+    if first_or_later(step) <= warmup:
         return peak * step / warmup
     done = min(1.0, (step - warmup) / (total - warmup))         # 0 at the peak, 1 at the end
     return final + (peak - final) * (1 + math.cos(math.pi * done)) / 2
@@ -43,7 +44,7 @@ def warmup_inverse_sqrt(peak, *, warmup):
     """Up in a straight line to `peak` at step `warmup`, then down with 1 / √step, for as long as you like.
 
     Args: peak: learning rate; the paper's is 1 / √(d_model · warmup). warmup: step number, at least 1.
-    Returns: a function of the step (1 at first).
+    Returns: a function of the step (1 at first), which raises ValueError for steps before the first.
     Raises: ValueError/TypeError for a step number or rate that makes no sense.
 
     >>> lr = na.warmup_inverse_sqrt(1.0, warmup=4)
@@ -52,18 +53,34 @@ def warmup_inverse_sqrt(peak, *, warmup):
 
     Source: Vaswani et al. 2017, equation (3).
     """
-    warmup = operator.index(warmup)
-    if warmup < 1:
-        raise ValueError(f"warmup must be at least 1 step; got {warmup}")
-    _check_rates(peak=peak)
-    return functools.partial(_warmup_inverse_sqrt, peak=peak, warmup=warmup)
+    return functools.partial(_warmup_inverse_sqrt, peak=positive("peak", peak), warmup=size("warmup", warmup))
 
 
 def _warmup_inverse_sqrt(step, *, peak, warmup):
-    return peak * min(step / warmup, math.sqrt(warmup / step))
+    return peak * min(first_or_later(step) / warmup, math.sqrt(warmup / step))
 
 
-def _check_rates(**rates):
-    for name, rate in rates.items():
-        if not 0 <= rate < math.inf:
-            raise ValueError(f"{name} must be a learning rate that is not negative; got {rate!r}")
+def warmup_constant(peak, *, warmup):
+    """Up in a straight line to `peak` at step `warmup`, then constant: what train() does with a plain lr.
+
+    Args: peak: learning rate. warmup: step number; 0 for no warm-up.
+    Returns: a function of the step (1 at first), which raises ValueError for steps before the first.
+
+    >>> from numpy_attention.training.schedules import warmup_constant
+    >>> lr = warmup_constant(1.0, warmup=4)
+    >>> [lr(1), lr(4), lr(16)]
+    [0.25, 1.0, 1.0]
+    """
+    return functools.partial(_warmup_constant, peak=positive("lr", peak), warmup=count("warmup", warmup))
+
+
+def _warmup_constant(step, *, peak, warmup):
+    return peak * min(1.0, first_or_later(step) / max(warmup, 1))
+
+
+def first_or_later(step):
+    """`step` as an int that is at least 1, or an error: before the first update there is no rate."""
+    step = whole("step", step)
+    if step < 1:
+        raise ValueError(f"step must be at least 1: steps count from 1, the first update; got {step}")
+    return step

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
 
+from ..engine.arguments import size
 from .loop import train
 from .step import Diverged
 
@@ -77,6 +78,7 @@ def grid(**choices):
 @contextlib.contextmanager
 def processes(workers=None):
     """An executor of processes on this machine, one a processor, each with one thread for its matrix products."""
+    workers = None if workers is None else size("workers", workers)
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))      # small products are slower with two threads than with one
     try:

@@ -1,4 +1,6 @@
 """Parameters from and to PyTorch: its own numbers come out, forward and backward, and nothing is ever half loaded."""
+import re
+
 import numpy as np
 import pytest
 
@@ -228,3 +230,30 @@ def test_gradients_need_a_backward_pass():
     grads = na.interop.grads_to_torch(layer)
     np.testing.assert_array_equal(grads["in_proj_weight"][8:16], layer.key_proj.grads["W"].T)
     assert {name: g.shape for name, g in grads.items()} == {n: p.shape for n, p in na.interop.to_torch(layer).items()}
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "model.0."])
+def test_names_under_a_prefix_are_found_and_the_error_says_so(prefix):
+    given = na.Linear(3, 2, rng=0)
+    state = {prefix + name: array for name, array in na.interop.to_torch(given).items()}
+    with pytest.raises(ValueError, match=f"give prefix='{re.escape(prefix)}'$"):
+        na.interop.from_torch(na.Linear(3, 2), state)
+    read = na.interop.from_torch(na.Linear(3, 2), state, prefix=prefix)
+    np.testing.assert_array_equal(read.params["W"], given.params["W"])
+    with pytest.raises(ValueError, match="Several parts fit: give prefix='a.', or another of b.$"):
+        na.interop.from_torch(na.Linear(3, 2), {start + name: array for start in ("a.", "b.")
+                                                for name, array in na.interop.to_torch(given).items()})
+    with pytest.raises(ValueError, match="missing weight, bias; not known to this layer W$"):
+        na.interop.from_torch(na.Linear(3, 2), {"W": np.ones((3, 2))})
+
+
+def test_a_masked_array_would_lose_its_mask():
+    state = na.interop.to_torch(na.Linear(3, 2, rng=0))
+    state["weight"] = np.ma.masked_array(state["weight"])
+    for call in (lambda: na.interop.from_torch(na.Linear(3, 2), state),
+                 lambda: na.padding_mask(np.ma.masked_array([1, 2]), 3),
+                 lambda: na.interop.mask_to_torch_true_shows(np.ma.masked_array(np.ones((2, 2), bool)), shape=(2, 2)),
+                 lambda: na.interop.masks_from_torch_true_hides(np.ma.masked_array(np.ones((2, 2), bool))),
+                 lambda: na.check_gradients(na.Softmax(), np.ma.masked_array([1., 2.])).assert_ok()):
+        with pytest.raises((TypeError, AssertionError), match="masked array, and its mask would be lost"):
+            call()
