@@ -2,12 +2,14 @@
 import argparse
 import json
 import platform
+import re
 import sys
 from pathlib import Path
 
 from ..bench import training_vs_torch
 from ..bench.rows import measure, measure_alone, table
 from ..words.files import write_whole
+from .options import number
 
 USAGE_ERROR = 2
 SIZES = [(1, 16, 64, 4), (1, 3, 512, 8), (8, 128, 512, 8), (2, 512, 512, 8), (1, 2048, 512, 8), (1, 4096, 512, 8)]
@@ -21,7 +23,7 @@ def configure(parser):
     parser.add_argument("--quick", action="store_true", help="two sizes, one length, float32, no memory: half a minute")
     parser.add_argument("--sizes", nargs="+", type=_size, metavar="N,L,D,H", help="only these, and nothing else")
     parser.add_argument("--dtype", choices=["float32", "float64", "both"], help="of the layers' tables (both)")
-    parser.add_argument("--seconds", type=_seconds, help="time for each table (6; --quick: 2)")
+    parser.add_argument("--seconds", type=number(0, 10**6), help="time for each table (6; --quick: 2)")
     parser.add_argument("--no-memory", action="store_true", help="do not measure peak memory in fresh processes")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     parser.add_argument("--figure", metavar="FILE", help="also draw time and memory against the length")
@@ -30,19 +32,10 @@ def configure(parser):
 
 def _size(text):
     parts = text.split(",")
-    if len(parts) != 4 or not all(part.isdecimal() and int(part) for part in parts) or int(parts[2]) % int(parts[3]):
+    if len(parts) != 4 or not all(re.fullmatch("0*[1-9][0-9]{0,8}", part) for part in parts) or (
+            int(parts[2]) % int(parts[3])):
         raise argparse.ArgumentTypeError(f"wants N,L,D,H, such as 8,128,512,8, with D a multiple of H; not {text!r}")
     return tuple(map(int, parts))
-
-
-def _seconds(text):
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"wants a number of seconds, not {text!r}")
-    return seconds
 
 
 def run(arguments):

@@ -6,6 +6,7 @@ from ..training.claims import CLAIMS, attack, check_claims
 from ..training.claims.claim import SEEDS
 from ..training.sweeps import processes
 from ..words.terminal import wrap
+from .options import whole
 
 FAILED, USAGE_ERROR = 1, 2
 
@@ -20,9 +21,10 @@ def configure(parser):
                              "hours, and goes on where it stopped")
     parser.add_argument("--keep", metavar="DIR", default=attack.FOLDER,
                         help="where --attack keeps its measurements and the table (beside the claims)")
-    parser.add_argument("--seeds", type=int, metavar="N",
+    parser.add_argument("--seeds", type=whole(1, 1000), metavar="N",
                         help=f"how many seeds ({len(SEEDS)}; {attack.SEEDS} with --attack)")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes; one for each processor unless given")
+    parser.add_argument("--workers", type=whole(1, 1000), metavar="N",
+                        help="processes; one for each processor unless given")
     parser.set_defaults(run=run)
 
 
@@ -34,9 +36,6 @@ def run(arguments):
         return USAGE_ERROR
     if arguments.seeds is None:
         arguments.seeds = attack.SEEDS if arguments.attack else len(SEEDS)
-    if arguments.seeds < 1:             # without a measurement every claim would hold
-        print(f"claims: --seeds must be at least 1, got {arguments.seeds}", file=sys.stderr)
-        return USAGE_ERROR
     if arguments.list:
         for name in names:
             print("\n".join([name, *wrap(CLAIMS[name].says, indent=4)]))

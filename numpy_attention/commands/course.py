@@ -8,6 +8,7 @@ import sys
 from ..words.files import write_whole
 from ..words.languages import LANGUAGES
 from ..words.terminal import wrap
+from .options import number
 
 DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 
@@ -27,7 +28,8 @@ def configure(parser):
     grade = commands.add_parser("grade", help="run all checks of the lessons in a folder")
     grade.add_argument("folder", metavar="DIR", help="a folder that `course start` has filled")
     grade.add_argument("--junit", metavar="FILE", help="also write the result as JUnit XML")
-    grade.add_argument("--seconds", type=float, default=120, help="time limit for one notebook (%(default)g)")
+    grade.add_argument("--seconds", type=number(above=0, most=10**6), default=120,
+                       help="time limit for one notebook (%(default)g)")
     grade.set_defaults(run=grade_folder)
     asks = commands.add_parser("interview", help="questions of an interview: it asks, waits for Enter, and shows")
     asks.add_argument("group", nargs="?", metavar="GROUP", help="one group of questions; all unless given")

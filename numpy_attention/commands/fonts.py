@@ -156,7 +156,11 @@ def run(arguments):
     """Rebuild both fonts; says how large they are, and which characters the source lacks."""
     if not arguments.source.is_file():
         arguments.parser.error(f"there is no file {arguments.source}")
-    missing = build_han(arguments.source)
+    from fontTools.ttLib import TTLibError
+    try:
+        missing = build_han(arguments.source)
+    except (TTLibError, ValueError, AssertionError) as error:
+        arguments.parser.error(f"{arguments.source} is no font that holds {FACE}: {error}")
     build_box()
     for path in (HERE / "han.ttf", HERE / "box.ttf"):
         print(f"{path.name}: {path.stat().st_size} bytes")

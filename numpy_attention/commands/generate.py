@@ -6,6 +6,7 @@ import numpy as np
 from ..models.sampling import choose
 from ..training.checkpoint import CheckpointError, load_run
 from ..training.writing import reading
+from .options import number, whole
 
 USAGE_ERROR = 2
 
@@ -14,12 +15,12 @@ def configure(parser):
     """Add the options of `python -m numpy_attention generate` to an argparse parser."""
     parser.add_argument("checkpoint", metavar="FILE", help="what `train text --save FILE` has written")
     parser.add_argument("--start", default="", metavar="TEXT", help="how it begins; a character unless given")
-    parser.add_argument("-n", type=int, default=200, metavar="N", help="how many characters to write (%(default)s)")
-    parser.add_argument("--temperature", type=float, default=0.8, metavar="X",
+    parser.add_argument("-n", type=whole(1, 10**6), default=200, metavar="N", help="how many characters to write (%(default)s)")
+    parser.add_argument("--temperature", type=number(0, 1000), default=0.8, metavar="X",
                         help="0: always the likeliest; 1: as often as the model says (%(default)s)")
-    parser.add_argument("--top-k", type=int, metavar="K", help="only among the K likeliest")
-    parser.add_argument("--samples", type=int, default=1, metavar="N", help="how many texts (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws (%(default)s)")
+    parser.add_argument("--top-k", type=whole(1), metavar="K", help="only among the K likeliest")
+    parser.add_argument("--samples", type=whole(1, 10**6), default=1, metavar="N", help="how many texts (%(default)s)")
+    parser.add_argument("--seed", type=whole(0, 10**18 - 1), default=0, metavar="N", help="of the draws (%(default)s)")
     parser.set_defaults(run=run)
 
 

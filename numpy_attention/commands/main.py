@@ -10,6 +10,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from .. import __version__
+from .options import whole
+
 USAGE_ERROR, CLOSED_PIPE, INTERRUPTED = 2, 141, 130
 
 COMMANDS = {    # name: what it does; commands/<name>.py configures and runs it
@@ -41,9 +44,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv=None):
     """Run one command line. Returns the exit status: 0 done, 1 a check failed, 2 wrong usage."""
     argv = sys.argv[1:] if argv is None else list(argv)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")      # also where the locale is C
+    set_encoding(sys.stdout, sys.stderr)
     try:
         arguments = parser(argv).parse_args(argv)
         status = arguments.run(arguments)
@@ -59,6 +60,22 @@ def main(argv=None):
             raise
         print(f"{Parser.NAME}: {error}", file=sys.stderr)
         return USAGE_ERROR
+    except MemoryError as error:
+        why = f": {error}" if str(error) else ""
+        print(f"{Parser.NAME}: this machine has not enough memory for that{why}; take smaller sizes", file=sys.stderr)
+        return USAGE_ERROR
+    except (OSError, OverflowError) as error:       # a file that cannot be written, a number too large for NumPy
+        print(f"{Parser.NAME}: {error}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def set_encoding(*streams):
+    """UTF-8, also where the locale is C; where PYTHONIOENCODING names another, that one. What it lacks becomes a ?."""
+    wanted = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace" if stream.errors == "strict" else stream.errors,
+                               **({} if wanted else {"encoding": "utf-8"}))
 
 
 def parser(argv=()):
@@ -69,8 +86,9 @@ def parser(argv=()):
                      help="which worked example (%(default)s)")
     top.add_argument("--lang", choices=["zh", "en", "both"], default="both",
                      help="language of the sentences (%(default)s)")
-    top.add_argument("--precision", type=_precision, default=4, metavar="N", help="decimals shown (%(default)s)")
+    top.add_argument("--precision", type=whole(0, 16), default=4, metavar="N", help="decimals shown (%(default)s)")
     top.add_argument("--forward-only", action="store_true", help="leave out the backward half")
+    top.add_argument("--version", action="version", version=f"numpy_attention {__version__}")
     top.set_defaults(run=walk)
     commands = top.add_subparsers(title="other commands", metavar="COMMAND", parser_class=Parser)
     for name, what in COMMANDS.items():
@@ -78,12 +96,6 @@ def parser(argv=()):
         if name in argv:
             import_module(f".{name}", __package__).configure(command)
     return top
-
-
-def _precision(text):
-    if not text.isdecimal() or int(text) > 16:
-        raise argparse.ArgumentTypeError(f"wants a number of decimals from 0 to 16, not {text!r}")
-    return int(text)
 
 
 def walk(arguments):

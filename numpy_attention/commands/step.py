@@ -13,6 +13,7 @@ from ..walkthrough.screen import Screen, depth
 from ..walkthrough.session import DONE, WRONG, Session
 from ..walkthrough.stepper import Stepper
 from ..walkthrough.text import step_text
+from .options import whole
 from .traced import configure_source, trace_of
 
 
@@ -21,7 +22,7 @@ def configure(parser):
     parser.epilog = ("Exit status: 0 done; 1 a gradient check failed; 2 a file or a piped command was wrong; 130 "
                      "Ctrl-C; 141 the reader closed the pipe.")
     configure_source(parser)
-    parser.add_argument("--precision", type=int, choices=range(17), default=4, metavar="N",
+    parser.add_argument("--precision", type=whole(0, 16), default=4, metavar="N",
                         help="decimals shown, 0 to 16 (%(default)s)")
     parser.add_argument("--prompt", action="store_true", help="the prompt instead of the coloured screen")
     parser.add_argument("--plain", action="store_true", help="print all steps and end")

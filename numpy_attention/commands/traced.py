@@ -1,6 +1,7 @@
 """Which run a command shows: a worked example, or arrays of one's own; the same options for `step` and `page`."""
 from ..walkthrough.examples import worked_example
 from ..walkthrough.own_arrays import trace_file
+from .options import whole
 
 
 def configure_source(parser):
@@ -9,7 +10,7 @@ def configure_source(parser):
     source.add_argument("--example", choices=["by-hand", "cycle", "full-size"], default="by-hand",
                         help="which worked example (%(default)s)")
     source.add_argument("--npz", metavar="FILE", help="your own arrays: Q, K, V; or x, W_Q, W_K, W_V, W_O")
-    parser.add_argument("--heads", type=int, metavar="H", help="number of heads, with --npz and matrices (1)")
+    parser.add_argument("--heads", type=whole(1), metavar="H", help="number of heads, with --npz and matrices (1)")
     parser.add_argument("--tokens", metavar="WORDS", help="labels separated by blanks, with --npz")
     parser.add_argument("--lang", choices=["zh", "en", "both"], default="both", help="language (%(default)s)")
     parser.add_argument("--forward-only", action="store_true", help="leave out the backward half")

@@ -1,11 +1,15 @@
 """The command `train`: a task by name, a bar while it runs, what was measured, and the film if asked for."""
+import re
 import sys
 from pathlib import Path
 
 from ..training.measure import head_costs
 from ..training.tasks import TASKS, task
+from ..words.npz import read_ordinary
+from .options import number, whole
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
+LONGEST, MOST_PARAMETERS, LONGEST_TEXT = 1024, 10**8, 10**8
 SIZES = ("layers", "heads", "d_model", "kv_heads", "d_k", "d_hidden", "positions", "scale", "norm", "tied")
 
 
@@ -15,17 +19,19 @@ def configure(parser):
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="a size of the task, such as --set L=12; may be repeated")
     parser.add_argument("--file", metavar="FILE", help="for `text`: the text to learn from, UTF-8")
-    for name, text in (("steps", "updates at most"), ("layers", "attention layers"), ("heads", "heads in each layer"),
+    parser.add_argument("--steps", type=whole(0, 10**7), metavar="N", help="updates at most")
+    for name, text in (("layers", "attention layers"), ("heads", "heads in each layer"),
                        ("d-model", "width of a token's row"), ("kv-heads", "key/value heads"),
                        ("d-k", "width of a head's queries and keys"), ("d-hidden", "width of feed-forward layers")):
-        parser.add_argument(f"--{name}", type=int, metavar="N", help=text)
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of parameters and exercises (%(default)s)")
+        parser.add_argument(f"--{name}", type=whole(1, 10**5), metavar="N", help=text)
+    parser.add_argument("--seed", type=whole(0, 10**18 - 1), default=0, metavar="N",
+                        help="of parameters and exercises (%(default)s)")
     parser.add_argument("--positions", metavar="KIND", help="learned, sinusoidal, rotary, alibi or none")
-    parser.add_argument("--scale", type=float, metavar="X", help="a factor on Q Kᵀ instead of 1/√d_k; 1 is no scale")
+    parser.add_argument("--scale", type=number(), metavar="X", help="a factor on Q Kᵀ instead of 1/√d_k; 1 is no scale")
     parser.add_argument("--norm", action="store_true", default=None, help="with LayerNorms")
     parser.add_argument("--tied", action="store_true", default=None, help="with W_Q = W_K")
-    parser.add_argument("--lr", type=float, default=0.01, metavar="X", help="learning rate (%(default)s)")
-    parser.add_argument("--stop-at", type=float, default=0.995, metavar="X",
+    parser.add_argument("--lr", type=number(0, 1000), default=0.01, metavar="X", help="learning rate (%(default)s)")
+    parser.add_argument("--stop-at", type=number(0, 2), default=0.995, metavar="X",
                         help="accuracy at which to stop early (%(default)s)")
     parser.add_argument("--save", metavar="FILE", help="write a checkpoint there, every 100 steps and at the end")
     parser.add_argument("--resume", metavar="FILE", help="go on from a checkpoint of the same run")
@@ -44,9 +50,8 @@ def run(arguments):
     try:
         _check_figure(arguments.figure)
         made = task(arguments.task, **dict(map(_setting, arguments.settings)), **_text_of(arguments.file))
+        _check_sizes(made, {**made.model, **sizes})
         steps = made.steps if arguments.steps is None else arguments.steps
-        if steps < 0:
-            raise ValueError(f"steps must not be negative, got {steps}")
         every = max(1, min(25, steps // 8))
         result = train(made, steps=steps, stop_at=arguments.stop_at, seed=arguments.seed, lr=arguments.lr,
                        measure_every=every, snapshots=range(0, steps + 1, every) if arguments.figure else (),
@@ -59,7 +64,7 @@ def run(arguments):
             print("\n".join(report(error.run)))
         print(f"train: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         print(f"train: {error}", file=sys.stderr)
         return USAGE_ERROR
     print("\n".join(report(result)))
@@ -94,8 +99,8 @@ def _text_of(path):
     if path is None:
         return {}
     try:
-        return {"text": Path(path).read_text(encoding="utf-8")}
-    except (OSError, UnicodeDecodeError) as error:
+        return {"text": read_ordinary(path, LONGEST_TEXT).decode("utf-8")}
+    except (OSError, ValueError) as error:
         raise ValueError(f"--file {path} could not be read: {getattr(error, 'strerror', None) or error}") from None
 
 
@@ -105,9 +110,21 @@ def _setting(text):
     if not equals:
         raise ValueError(f"--set wants NAME=VALUE, such as L=12; got {text!r}")
     numbers = value.split(",")
-    if all(part.strip().lstrip("-").isdecimal() for part in numbers):
+    if all(re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", part) for part in numbers):
         return name, int(value) if len(numbers) == 1 else tuple(map(int, numbers))
     return name, value
+
+
+def _check_sizes(made, sizes):
+    """A toy fits into memory many times; what does not is refused before it is made."""
+    if made.length > LONGEST:
+        raise ValueError(f"a task of {made.length:,} tokens is too long to be trained here: at most {LONGEST:,}")
+    D, layers, hidden = sizes.get("d_model", 32), sizes.get("layers", 1), sizes.get("d_hidden") or 0
+    learned = layers * (4 * D * max(D, sizes.get("heads", 1) * sizes.get("d_k", 0)) + 2 * D * hidden) + (
+        2 * made.vocab + made.length) * D
+    if learned > MOST_PARAMETERS:
+        raise ValueError(f"such a model would learn about {learned:,} numbers, and nobody can wait for that: take "
+                         "smaller --d-model, --layers, --d-k or --d-hidden")
 
 
 def _check_figure(path):

@@ -107,8 +107,8 @@ def load_run(path):
     Reverse(V=10, L=8)
     """
     told = _opened(Path(path))[1]["settings"]
-    if not isinstance(told["model"], dict):
-        raise CheckpointError(f"{path} holds a model that was made by hand, a {told['model']}: set it up yourself, and "
+    if not isinstance(told.get("model"), dict):
+        raise CheckpointError(f"{path} holds a model that was made by hand, a {told.get('model')}: set it up yourself, and "
                               "load_checkpoint reads the file")
     try:
         lr = told["lr"] if isinstance(told["lr"], float) else 0.01          # a schedule is not kept
@@ -116,7 +116,9 @@ def load_run(path):
                      warmup=told["warmup"], batch_size=told["batch_size"], clip=told["clip"], seed=told["seed"],
                      sizes=told["model"])
         run.settings["lr"] = told["lr"]
-    except (TypeError, ValueError) as error:
+    except KeyError as missing:
+        raise CheckpointError(f"{path} cannot be set up again: its settings lack {missing}") from None
+    except (TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise CheckpointError(f"{path} cannot be set up again: {error}") from None
     load_checkpoint(path, run)
     return run

@@ -11,7 +11,7 @@ import pytest
 
 import numpy_attention as na
 from numpy_attention.training import CheckpointError, ToyModel, task, train
-from numpy_attention.training.checkpoint import load_checkpoint, save_checkpoint
+from numpy_attention.training.checkpoint import load_checkpoint, load_run, save_checkpoint
 
 QUIET = {"progress": False, "measure_every": 100}
 OPTIONS = {"steps": 12, "measure_every": 4, "snapshots": (0, 8), "layers": 2, "d_model": 8, "progress": False}
@@ -265,3 +265,19 @@ def test_a_run_that_cannot_be_written_is_not_lost(tmp_path, monkeypatch):
     assert run.step == 3 and len(run.losses) == 3
     save_checkpoint(tmp_path / "elsewhere.npz", run)
     assert train("reverse", steps=3, resume=tmp_path / "elsewhere.npz", progress=False).losses == run.losses
+
+
+@pytest.mark.parametrize("change", [
+    lambda settings: settings.pop("model"), lambda settings: settings.pop("task"),
+    lambda settings: settings.pop("seed"),
+    lambda settings: settings.update(task="nothing"), lambda settings: settings.update(task=3),
+    lambda settings: settings.update({"task settings": [1]}),
+    lambda settings: settings.update({"task settings": {"V": -1}}),
+    lambda settings: settings["model"].update(d_model=10**12), lambda settings: settings["model"].update(heads=0),
+    lambda settings: settings["model"].update(unknown=1), lambda settings: settings.update(clip="a"),
+    lambda settings: settings.update(optimizer=None), lambda settings: settings.update(seed=-1)])
+def test_settings_that_make_no_run_are_refused(tmp_path, change):
+    train("reverse", steps=1, save=tmp_path / "run.npz", **QUIET)
+    changed(tmp_path / "run.npz", lambda told, arrays: change(told["settings"]))
+    with pytest.raises(CheckpointError, match=r"run\.npz"):
+        load_run(tmp_path / "run.npz")
