@@ -15,7 +15,8 @@ def configure(parser):
     """Add the options of `python -m numpy_attention generate` to an argparse parser."""
     parser.add_argument("checkpoint", metavar="FILE", help="what `train text --save FILE` has written")
     parser.add_argument("--start", default="", metavar="TEXT", help="how it begins; a character unless given")
-    parser.add_argument("-n", type=whole(1, 10**6), default=200, metavar="N", help="how many characters to write (%(default)s)")
+    parser.add_argument("-n", type=whole(1, 10**6), default=200, metavar="N",
+                        help="how many characters to write (%(default)s)")
     parser.add_argument("--temperature", type=number(0, 1000), default=0.8, metavar="X",
                         help="0: always the likeliest; 1: as often as the model says (%(default)s)")
     parser.add_argument("--top-k", type=whole(1), metavar="K", help="only among the K likeliest")

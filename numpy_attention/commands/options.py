@@ -23,15 +23,18 @@ def whole(least, most=MOST):
     return read
 
 
-def number(least=-MOST, most=MOST, *, above=None):
-    """A type for argparse: numbers from `least` to `most`, or from just above `above`; NaN is none."""
+def number(least=None, most=None, *, above=None):
+    """A type for argparse: finite numbers from `least` to `most`, or from just above `above`; NaN is none."""
+    bounds = [f"from {least:,}"] if least is not None else [f"above {above:,}"] if above is not None else []
+    wanted = " ".join(["a number", *bounds, *([f"to {most:,}"] if most is not None else [])])
+
     def read(text):
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not ((value >= least if above is None else value > above) and value <= most):
-            start = f"from {least:,}" if above is None else f"above {above:,}"
-            raise argparse.ArgumentTypeError(f"wants a number {start}, at most {most:,}, not {text!r}")
+        large = (least is None or value >= least) and (above is None or value > above)
+        if not (math.isfinite(value) and large and (most is None or value <= most)):
+            raise argparse.ArgumentTypeError(f"wants {wanted}, not {text!r}")
         return value
     return read

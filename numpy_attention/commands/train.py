@@ -30,7 +30,7 @@ def configure(parser):
     parser.add_argument("--scale", type=number(), metavar="X", help="a factor on Q Kᵀ instead of 1/√d_k; 1 is no scale")
     parser.add_argument("--norm", action="store_true", default=None, help="with LayerNorms")
     parser.add_argument("--tied", action="store_true", default=None, help="with W_Q = W_K")
-    parser.add_argument("--lr", type=number(0, 1000), default=0.01, metavar="X", help="learning rate (%(default)s)")
+    parser.add_argument("--lr", type=number(0), default=0.01, metavar="X", help="learning rate (%(default)s)")
     parser.add_argument("--stop-at", type=number(0, 2), default=0.995, metavar="X",
                         help="accuracy at which to stop early (%(default)s)")
     parser.add_argument("--save", metavar="FILE", help="write a checkpoint there, every 100 steps and at the end")

@@ -108,8 +108,8 @@ def load_run(path):
     """
     told = _opened(Path(path))[1]["settings"]
     if not isinstance(told.get("model"), dict):
-        raise CheckpointError(f"{path} holds a model that was made by hand, a {told.get('model')}: set it up yourself, and "
-                              "load_checkpoint reads the file")
+        raise CheckpointError(f"{path} holds a model that was made by hand, a {told.get('model')}: set it up yourself, "
+                              "and load_checkpoint reads the file")
     try:
         lr = told["lr"] if isinstance(told["lr"], float) else 0.01          # a schedule is not kept
         run = set_up(make_task(told["task"], **told["task settings"]), None, optimizer=told["optimizer"], lr=lr,
