@@ -3,9 +3,12 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from ..training.measure import head_costs
 from ..training.tasks import TASKS, task
 from ..words.npz import read_ordinary
+from ..words.terminal import table
 from .options import number, whole
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
@@ -87,11 +90,9 @@ def report(result):
         yield f"{step:6} {loss:8.4f} {accuracy:9.3f}"
     scores = {name: values[-1] for name, values in result.history.items() if name not in ("step", "loss", "accuracy")}
     scores["cost if off"] = head_costs(result.model, result.held_out)
-    yield f"{'layer.head':>11}" + "".join(f"{name:>16}" for name in scores)
-    layers, heads = scores["entropy"].shape
-    for layer in range(layers):
-        for head in range(heads):
-            yield f"{f'{layer}.{head}':>11}" + "".join(f"{values[layer, head]:16.3f}" for values in scores.values())
+    heads = [[f"{layer}.{head}", *(f"{values[layer, head]:.3f}" for values in scores.values())]
+             for layer, head in np.ndindex(scores["entropy"].shape)]
+    yield from table([["layer.head", *scores], *heads], ">", gap=2)
 
 
 def _text_of(path):

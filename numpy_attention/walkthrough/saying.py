@@ -63,11 +63,11 @@ def sizes(step):
 def explanation(trace, number, lang="both", precision=4):
     """The whole text of one step."""
     step = trace[number - 1]
-    lines = [heading(trace, number), *wrap(title(step, lang), 80, 2), *wrap(shapes(trace, step), 80, 2), ""]
+    lines = [heading(trace, number), *wrap(title(step, lang), indent=2), *wrap(shapes(trace, step), indent=2), ""]
     lines += [table(trace, step, lang, precision), ""]
-    lines += [line for note in notes(step, lang) for line in wrap(note, 80, 2)]
+    lines += [line for note in notes(step, lang) for line in wrap(note, indent=2)]
     after = title(trace[number], lang) if number < len(trace) else END.say(lang)
-    return "\n".join([*lines, *wrap(f"{NEXT.say(lang)}: {after}", 80, 2)])
+    return "\n".join([*lines, *wrap(f"{NEXT.say(lang)}: {after}", indent=2)])
 
 
 def table(trace, step, lang="both", precision=4):

@@ -49,7 +49,7 @@ class Session:
                     if isinstance(error, BrokenPipeError):
                         raise
                     said = error.args[0] if isinstance(error, KeyError) else error
-                    print("\n".join(wrap(str(said), 80, 2)))
+                    print("\n".join(wrap(str(said), indent=2)))
                     self.status = self.status if typed else max(self.status, WRONG)
         except Quit:
             pass

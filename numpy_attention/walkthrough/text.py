@@ -6,7 +6,7 @@ import numpy as np
 
 from ..words.languages import lines as in_languages
 from ..words.numbers import matrix, numbers
-from ..words.terminal import table, width, wrap
+from ..words.terminal import pad, screen_width, table, width, wrap
 
 ROW_SUMS = ("weights", "dscores", "dproduct")      # their rows sum to 1, 0 and 0
 
@@ -18,8 +18,8 @@ def step_text(trace, which, *, lang="both", precision=4):
     formula = step.formula if step.formula in ("given", "upstream gradient") else f"= {step.formula}"
     shape = f"{_sizes(step)}"
     head = f"{number + 1:>3}  {step.name} {formula}"
-    gap = 80 - width(head) - width(shape)
-    lines = [head + " " * gap + shape if gap >= 2 else f"{head}\n{shape:>80}"]
+    gap = screen_width() - width(head) - width(shape)
+    lines = [head + " " * gap + shape if gap >= 2 else f"{head}\n{pad(shape, screen_width(), '>')}"]
     lines += [line for note in notes(step, lang) for line in wrap(note, indent=5)]
     array, which = step.value, ""
     if array.ndim > 2:
@@ -63,7 +63,7 @@ def summary_rows(trace, precision=2):
 
 
 def summary(trace):
-    """The summary table as text, 80 columns wide at most; a long formula is shortened."""
+    """The summary table as text, as wide as the screen at most; a long formula is shortened."""
     rows = [row[:-1] for row in summary_rows(trace)]
     lines = table(rows, "><", gap=2, cut=2)
     half = len(trace.forward)

@@ -1,7 +1,7 @@
 """Numbers and matrices as text: alike in every row, with their labels, the corners only where there are too many."""
 import numpy as np
 
-from .terminal import COLUMNS, shorten, table, width
+from .terminal import screen_width, shorten, table, width
 
 MOST_ROWS, MOST_COLUMNS, CORNER = 12, 8, 3
 
@@ -38,7 +38,7 @@ def matrix(array, rows=None, columns=None, *, precision=4, sums=False, indent=4)
     keep_rows = _kept(array.shape[0], MOST_ROWS, CORNER)
     for most, corner in ((MOST_COLUMNS, CORNER), (2, CORNER), (2, 2), (2, 1)):
         lines = _lines(array, rows, columns, keep_rows, _kept(array.shape[1], most, corner), precision, sums)
-        if max(map(width, lines)) <= COLUMNS - indent:
+        if max(map(width, lines)) <= screen_width() - indent:
             break
     return "\n".join(" " * indent + line for line in lines)
 

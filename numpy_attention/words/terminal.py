@@ -8,11 +8,21 @@ is; `width` does, and everything here counts with it. Nothing is ever coloured.
     pad, shorten                                           labels of rows and columns, in plots too
 """
 import re
+import shutil
 import unicodedata
 
-COLUMNS = 80
+COLUMNS, NARROWEST = 80, 40
 WIDE, OPENING, CLOSING = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef", "（《「“", "，。；：？！、）》」”"
 PIECE = re.compile(f"[{OPENING}]*(?:[{WIDE}]|[^\\s{WIDE}]+)[{CLOSING}]*\\s*")
+
+
+def screen_width():
+    """How many columns a line may have: as many as the terminal, or COLUMNS in the environment; from 40 to 80.
+
+    >>> screen_width() in range(40, 81)
+    True
+    """
+    return min(COLUMNS, max(NARROWEST, shutil.get_terminal_size((COLUMNS, 24)).columns))
 
 
 def is_han(character):
@@ -70,8 +80,8 @@ def _beginning(text, columns):
     return text
 
 
-def wrap(text, columns=COLUMNS, indent=0, further=None):
-    """`text` as lines of at most `columns` columns.
+def wrap(text, columns=None, indent=0, further=None):
+    """`text` as lines of at most `columns` columns, as many as the screen has unless given.
 
     Lines break at blanks and between Chinese characters, but not before their punctuation. A longer word keeps a line
     of its own. The first line is set in by `indent`, those after it by `further` (also `indent` unless given).
@@ -81,6 +91,7 @@ def wrap(text, columns=COLUMNS, indent=0, further=None):
     >>> wrap("a very long line", columns=8, further=2)
     ['a very', '  long', '  line']
     """
+    columns = screen_width() if columns is None else columns
     further = indent if further is None else further
     lines, line, start = [], "", indent
     for piece in PIECE.findall(" ".join(filter(None, map(str.strip, text.split("\n"))))):
@@ -91,15 +102,16 @@ def wrap(text, columns=COLUMNS, indent=0, further=None):
     return [*lines, " " * start + line.rstrip()] if line else lines
 
 
-def table(rows, align="<", *, gap=1, columns=COLUMNS, cut=None):
+def table(rows, align="<", *, gap=1, columns=None, cut=None):
     """Rows of cells as aligned lines.
 
     Args:
         rows: lists of texts, all as long as the first, which may be the heading.
         align: "<" or ">" for each column; the last one stands for all that follow.
         gap: blanks between two columns.
-        columns: how wide the lines may be. Where cells are too wide for that, those of one column are cut, or else
-            a long first cell gets a line of its own.
+        columns: how wide the lines may be, as the screen unless given. Where cells are too wide for that, those of
+            one column are cut, or else a long first cell gets a line of its own; on a narrow screen what does not fit
+            beside the first column is set below.
         cut: the number of the column that is cut, from 0.
 
     >>> table([("tensor", "error"), ("dQ", "1e-9"), ("dscores", "0.1")], "<>")
@@ -108,12 +120,18 @@ def table(rows, align="<", *, gap=1, columns=COLUMNS, cut=None):
     rows = [[str(cell) for cell in row] for row in rows]
     if not rows:
         return []
+    columns = screen_width() if columns is None else columns
     align += align[-1] * len(rows[0])
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     give = cut or 0
     widths[give] = min(widths[give], max(12, columns - sum(widths) + widths[give] - gap * (len(widths) - 1)))
     if cut is not None:
         rows = [[shorten(cell, widths[cut]) if i == cut else cell for i, cell in enumerate(row)] for row in rows]
+    fitting = _fitting(widths, gap, columns)
+    if columns < COLUMNS and fitting < len(widths):
+        left, right = ([[*row[:fitting]] for row in rows], [[row[0], *row[fitting:]] for row in rows])
+        beside = table(right, align[0] + align[fitting:], gap=gap, columns=columns)
+        return [*table(left, align, gap=gap, columns=columns), "", *beside]
     lines = []
     for first, *others in rows:
         if width(first) > widths[0]:
@@ -122,3 +140,11 @@ def table(rows, align="<", *, gap=1, columns=COLUMNS, cut=None):
         cells = [pad(cell, wide, side) for cell, wide, side in zip([first, *others], widths, align, strict=False)]
         lines.append((" " * gap).join(cells).rstrip())
     return lines
+
+
+def _fitting(widths, gap, columns):
+    """How many of the columns fit side by side: the first, the second, and what else there is room for."""
+    fitting = 2
+    while fitting < len(widths) and sum(widths[:fitting + 1]) + gap * fitting <= columns:
+        fitting += 1
+    return min(fitting, len(widths))
