@@ -48,12 +48,12 @@ def show_list(arguments=None):
         return _wrong(error)
     for lesson in known:
         times = f"  ({lesson.minutes} min, {lesson.seconds} s to run)" if lesson.minutes else ""
-        print(f"{lesson.number}  {lesson.title}{times}")
+        print("\n".join(wrap(f"{lesson.number}  {lesson.title}{times}", further=4)))
         for goal in lesson.goal:
             print("\n".join(wrap(goal, indent=4)))
         names = ", ".join(e.name for e in exercises().values() if e.notebook == lesson.number)
         print("\n".join(wrap(f"exercises: {names}", indent=4)), end="\n\n" if names else "\n")
-    print("python -m numpy_attention course start DIR    copies them to a folder of your own")
+    print("\n".join(wrap("python -m numpy_attention course start DIR    copies them to a folder of your own")))
     return DONE
 
 

@@ -1,5 +1,5 @@
 """The worked example as a text to read from top to bottom."""
-from ..words.terminal import pad, width, wrap
+from ..words.terminal import pad, screen_width, width, wrap
 from .checking import check
 from .text import notes, step_text
 
@@ -45,6 +45,7 @@ def _check(example, trace):
 
 def _heading(part, lang):
     titles = {"zh": HEADINGS[part][:1], "en": HEADINGS[part][1:], "both": HEADINGS[part]}[lang]
+    titles = [line for title in titles for line in wrap(title)]
     return "\n".join([*titles, "=" * max(map(width, titles))])
 
 
@@ -56,6 +57,7 @@ def _correction(correction, trace, lang, precision):
     labels = {"zh": ("原文", "正确"), "en": ("printed", "right"), "both": ("原文 printed", "正确 right")}[lang]
     wide = max(map(width, labels))
     lines = [f"{correction.step}, {correction.token}"]
-    lines += [f"     {pad(label, wide)}  {text}" for label, text in zip(labels, shown, strict=True)]
+    indent = min(5, screen_width() - wide - 2 - max(map(width, shown)))
+    lines += [" " * indent + f"{pad(label, wide)}  {text}" for label, text in zip(labels, shown, strict=True)]
     lines += [line for note in notes(correction, lang) for line in wrap(note, indent=5)]
     return "\n".join(lines)

@@ -19,7 +19,8 @@ def step_text(trace, which, *, lang="both", precision=4):
     shape = f"{_sizes(step)}"
     head = f"{number + 1:>3}  {step.name} {formula}"
     gap = screen_width() - width(head) - width(shape)
-    lines = [head + " " * gap + shape if gap >= 2 else f"{head}\n{pad(shape, screen_width(), '>')}"]
+    lines = [head + " " * gap + shape] if gap >= 2 else [*wrap(head, indent=len(head) - len(head.lstrip()), further=7),
+                                                        pad(shape, screen_width(), ">")]
     lines += [line for note in notes(step, lang) for line in wrap(note, indent=5)]
     array, which = step.value, ""
     if array.ndim > 2:

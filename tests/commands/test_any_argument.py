@@ -10,6 +10,7 @@ import pytest
 
 import numpy_attention as na
 from numpy_attention.commands.main import COMMANDS, main
+from numpy_attention.words.terminal import width
 
 NUMBERS = ["0", "-1", "nan", "inf", "-inf", "1e999", "1.5", "", " ", "x", "--5", "9" * 5000, "1000000000", "²", "٣",
            "0x10", "1_000", "\ud800"]
@@ -111,3 +112,20 @@ def test_an_encoding_that_was_asked_for(coding, expected):
     text = done.stdout.decode(expected)
     assert done.returncode == 0 and done.stderr == b"" and "0.0900" in text
     assert ("注意" in text or "查询" in text) == (expected in ("cp936", "utf-8"))
+
+
+@pytest.mark.parametrize("line", [
+    "", "--lang en", "step --plain", "museum scale-missing", "claims --list", "course list", "gradcheck layer.py:make",
+    "train reverse --steps 8 --layers 2 --quiet"])
+def test_as_wide_as_the_screen(line, capsys, monkeypatch, tmp_path):
+    (tmp_path / "layer.py").write_text("import numpy as np, numpy_attention as na\n"
+                                       "def make(): return na.MultiHeadAttention(4, 2, rng=0), np.ones((2, 3, 4))\n")
+
+    def lines(columns):
+        monkeypatch.setenv("COLUMNS", columns)
+        return said(line.split(), capsys)[1].splitlines()
+
+    narrow = lines("40")
+    assert max(map(width, narrow)) <= 40
+    if line in ("step --plain", "claims --list"):               # the others tell how long something took
+        assert lines("1") == narrow != lines("500") == lines("80") == lines("")
