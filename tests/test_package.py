@@ -137,3 +137,13 @@ def test_one_name_is_one_class():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found.update(node.name for node in tree.body if isinstance(node, ast.ClassDef))
     assert not [name for name, count in found.items() if count > 1]
+
+
+def test_the_oldest_versions_are_those_that_are_tried():
+    """.ci/run tries the oldest versions that setup.cfg allows."""
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg", encoding="utf-8")
+    needed = dict(re.findall(r"^(\w+)>=([\d.]+)$", settings["options"]["install_requires"], re.MULTILINE))
+    tried = dict(re.findall(r"\b(numpy|matplotlib)=([\d.]+)", (ROOT / ".ci/run").read_text(encoding="utf-8")))
+    assert {name: (version + ".0.0")[:5] for name, version in needed.items()} == tried
+    assert settings["options"]["python_requires"] == ">=3.10" and "python3.10" in (ROOT / ".ci/run").read_text("utf-8")
