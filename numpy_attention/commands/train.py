@@ -8,7 +8,7 @@ import numpy as np
 from ..training.measure import head_costs
 from ..training.tasks import TASKS, task
 from ..words.npz import read_ordinary
-from ..words.terminal import table, wrap
+from ..words.terminal import COLUMNS, screen_width, table, wrap
 from .options import number, whole
 
 FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
@@ -84,7 +84,8 @@ def run(arguments):
 
 def report(result):
     """The lines that tell how a run went: the curve, then a row for each head."""
-    yield from wrap(f"{result!r} ({result.stopped})", further=4)
+    head = f"{result!r} ({result.stopped})"
+    yield from wrap(head, further=4) if screen_width() < COLUMNS else [head]
     yield f"{'step':>6} {'loss':>8} {'accuracy':>9}"
     for step, loss, accuracy in zip(*(result.history[name] for name in ("step", "loss", "accuracy")), strict=True):
         yield f"{step:6} {loss:8.4f} {accuracy:9.3f}"
