@@ -10,9 +10,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from .. import __version__
 from .options import whole
 
+PACKAGE = __package__.partition(".")[0]
 USAGE_ERROR, CLOSED_PIPE, INTERRUPTED = 2, 141, 130
 
 COMMANDS = {    # name: what it does; commands/<name>.py configures and runs it
@@ -88,7 +88,7 @@ def parser(argv=()):
                      help="language of the sentences (%(default)s)")
     top.add_argument("--precision", type=whole(0, 16), default=4, metavar="N", help="decimals shown (%(default)s)")
     top.add_argument("--forward-only", action="store_true", help="leave out the backward half")
-    top.add_argument("--version", action="version", version=f"numpy_attention {__version__}")
+    top.add_argument("--version", action="version", version=f"{PACKAGE} {sys.modules[PACKAGE].__version__}")
     top.set_defaults(run=walk)
     commands = top.add_subparsers(title="other commands", metavar="COMMAND", parser_class=Parser)
     for name, what in COMMANDS.items():
