@@ -29,21 +29,21 @@ def _changes(subject, some):
         return False
     arrays = [copy.memo.get(id(f.thing), follow(copy.layer, f.path)) if f.copied else f.thing for f in some]
     arrays = [array for array in arrays if isinstance(array, np.ndarray)]
-    kept = [array.copy() for array in arrays]
+    kept = [(array, array.copy(), array.flags.writeable) for array in arrays]
     try:
         for array in arrays:
-            frozen = not array.flags.writeable
-            if frozen:
-                array.setflags(write=True)
+            array.setflags(write=True)
             array[...] = array * 1.25 + np.random.default_rng(0).uniform(0.1, 0.5, array.shape)
         after = copy.forward(restore=False)
         return not (before.shape == after.shape and np.array_equal(before, after, equal_nan=True))
     except (Finding, ValueError):
         return True
     finally:
-        for array, old in zip(arrays, kept, strict=True):
-            if array.flags.writeable:
+        for array, old, writeable in kept:
+            if not np.array_equal(array, old, equal_nan=True):          # it may have been closed again in between
+                array.setflags(write=True)
                 array[...] = old
+            array.setflags(write=writeable)
 
 
 def remarks(subject, ruler, report, upstreams, how):

@@ -163,6 +163,7 @@ class Judge:
             claims = np.abs(analytic) > np.maximum(100 * self._rounding(variable, analytic),
                                                    1e-10 * measured.size / scale)
             matters = ~(measured.error * scale <= 1e-5 * measured.unit)
+            coarse &= ~(size + measured.error <= self.atol)     # whatever it is, the atol that was given covers it
         return coarse & (claims | matters) & ~(measured.error == 0)
 
 

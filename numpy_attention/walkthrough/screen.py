@@ -284,7 +284,7 @@ def read_key():
     handle = sys.stdin.fileno()
     before = termios.tcgetattr(handle)
     try:
-        tty.setcbreak(handle)
+        tty.setcbreak(handle, termios.TCSANOW)          # not TCSAFLUSH, which throws away what was typed ahead
         key = os.read(handle, 8).decode(errors="replace")
         return ARROWS.get(key[2:3], "?") if key.startswith(("\x1b[", "\x1bO")) else key[:1]
     finally:
