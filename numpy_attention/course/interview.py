@@ -79,7 +79,7 @@ def groups():
     return list(dict.fromkeys(each.group.split()[0] for each in questions()))
 
 
-class Page:
+class InterviewPage:
     """Questions as a page: text in a terminal, folded answers in a notebook."""
 
     def __init__(self, asked):
@@ -105,7 +105,7 @@ class Page:
 
 def page(group=None):
     """The questions of a group, or all, to be shown as the last line of a cell."""
-    return Page(questions(group))
+    return InterviewPage(questions(group))
 
 
 def prove(group=None):

@@ -8,6 +8,7 @@ reads keys.
     l   language             g   first             ?   this line           q   quit
 """
 import os
+import select
 import re
 import shutil
 import sys
@@ -285,8 +286,10 @@ def read_key():
     before = termios.tcgetattr(handle)
     try:
         tty.setcbreak(handle, termios.TCSANOW)          # not TCSAFLUSH, which throws away what was typed ahead
-        key = os.read(handle, 8).decode(errors="replace")
-        return ARROWS.get(key[2:3], "?") if key.startswith(("\x1b[", "\x1bO")) else key[:1]
+        key = os.read(handle, 1)                # one key at a time: what was typed ahead waits its turn
+        if key == b"\x1b" and select.select([handle], [], [], 0.05)[0]:
+            return ARROWS.get(os.read(handle, 2)[1:].decode(errors="replace"), "?")
+        return key.decode(errors="replace")
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)
 
