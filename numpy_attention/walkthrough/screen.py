@@ -8,8 +8,8 @@ reads keys.
     l   language             g   first             ?   this line           q   quit
 """
 import os
-import select
 import re
+import select
 import shutil
 import sys
 
