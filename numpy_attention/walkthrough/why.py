@@ -211,6 +211,8 @@ def hidden(trace, step):
     if tree is None or tree[0] != "softmax" or len(tree) < 3:
         return None
     mask = trace.run.constants[tree[2][1]] if tree[2][1] in trace.run.constants else trace[tree[2][1]].value
+    if np.broadcast_shapes(mask.shape, step.shape) != step.shape:       # one bias for all sequences has no mask of one
+        return None
     return np.broadcast_to(~mask.astype(bool), step.shape)
 
 
