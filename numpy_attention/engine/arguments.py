@@ -53,6 +53,13 @@ def finite(name, value, *, above=None):
     return float(value)
 
 
+def scale_factor(scale):
+    """A factor on Q Kᵀ as it is, None for 1/√d_k, or an error."""
+    if scale is not None and not is_number(scale):
+        raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
+    return scale
+
+
 def positive(name, value):
     """`value` as a float that is at least 0, or an error that names it."""
     if not is_number(value) or value < 0:

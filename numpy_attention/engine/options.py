@@ -21,7 +21,7 @@ def attention_part(attention, dropout):
 
 def options_given(layer, **options):
     """Those options that are not None, for a layer that takes them, or an error that says that it does not."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given = those_given(**options)
     for name in given:
         if not takes(type(layer), name):
             raise TypeError(f"{type(layer).__name__} takes no {name}: what attends is called as attention(Q, K, V), "
@@ -55,7 +55,7 @@ def speaking_of(**names):
 
 def options_known(layer, **options):
     """Those options that are not None and that the layer takes: what may be told, but need not be understood."""
-    return {name: value for name, value in options.items() if value is not None and takes(type(layer), name)}
+    return {name: value for name, value in those_given(**options).items() if takes(type(layer), name)}
 
 
 def needs_place(layer):

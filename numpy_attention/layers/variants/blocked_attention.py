@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import is_number, size, whole
+from ...engine.arguments import scale_factor, size, whole
 from ...engine.layer import Layer
 from ...engine.mask_and_bias import gather, take_mask_and_bias
 from ...engine.row_blocks import at_once
@@ -52,9 +52,7 @@ class BlockedAttention(Layer):
         self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
         if offset is not None and not causal:
             raise ValueError(f"offset is the place of the first query when causal=True; got offset={offset!r} without")
-        if scale is not None and not is_number(scale):
-            raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
-        self.causal, self.scale = bool(causal), scale
+        self.causal, self.scale = bool(causal), scale_factor(scale)
         self.offset = None if offset is None else whole("offset", offset)
         self.p, self.rng = Dropout(dropout).p, np.random.default_rng(rng)
 

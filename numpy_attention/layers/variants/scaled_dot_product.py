@@ -6,7 +6,7 @@ scores; dropout on the weights. A very large table of scores goes through large_
 """
 import math
 
-from ...engine.arguments import is_number
+from ...engine.arguments import scale_factor
 from ...engine.call_rules import left_out
 from ...engine.lazy import Tensors
 from ...engine.mask_and_bias import gather, take_mask_and_bias
@@ -96,9 +96,7 @@ class ScaledDotProductAttention(Attention):
 
     def __init__(self, *, scale=None, softcap=None, bias_first=False, dropout=0.0, rng=None):
         super().__init__()
-        if scale is not None and not is_number(scale):
-            raise ValueError(f"scale must be a finite number, or None for 1/√d_k; got {scale!r}")
-        self.scale = scale
+        self.scale = scale_factor(scale)
         self.adjust = AdjustScores(softcap=softcap, bias_first=bias_first)
         self.dropout = Dropout(dropout, rng=rng)
         if scale is not None:
