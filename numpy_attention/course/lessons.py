@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from ..words.languages import Words
 
-FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+PLACES = Path(__file__).resolve().parent / "notebooks", Path(__file__).resolve().parents[2] / "notebooks"
+FOLDER = next(filter(Path.is_dir, PLACES), PLACES[0])       # installed, or beside the package in a checkout
 
 
 class Lesson(NamedTuple):
@@ -32,7 +33,7 @@ def lessons(folder=FOLDER):
     """
     paths = sorted(Path(folder).glob("[0-9][0-9]_*.ipynb"))
     if not paths:
-        raise FileNotFoundError(f"there are no notebooks in {folder}: take them from the project's repository")
+        raise FileNotFoundError(f"there are no notebooks in {folder}: install numpy_attention again")
     return [_lesson(path) for path in paths]
 
 
