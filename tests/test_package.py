@@ -80,8 +80,8 @@ def test_top_level_stays_small():
         pytest.skip("not a git checkout")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     top = {name.partition("/")[0] for name in listed.split("\0") if name}
-    agreed = {"setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "numpy_attention", "notebooks", "tests",
-              "figures"}
+    agreed = {"setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE",
+              "numpy_attention", "notebooks", "tests", "figures"}
     assert {name for name in top if not name.startswith(".")} <= agreed
 
 
