@@ -1,8 +1,9 @@
 """LayerNorm: put every token's row on the same footing.
 
-Subtract the row's mean, divide by its standard deviation: whatever came in, each row now has mean 0 and spread 1. Two
-learned vectors, γ and β, then set the scale and the level that the next layer likes best. Each row is treated on its
-own: neither the other tokens nor the rest of the batch matter. The small eps keeps a constant row from dividing by 0.
+Subtract the row's mean, divide by its standard deviation: whatever came in, a row now has mean 0 and standard deviation
+1. Two learned vectors, γ and β, then set the scale and the level that the next layer likes best. Each row is treated on
+its own: neither the other tokens nor the rest of the batch matter. The small eps keeps a constant row from dividing by
+0.
 """
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Residual: keep what was there, and add what a layer makes of it.
 
-x + layer(x): the layer need not say everything again, only what is new. This sum is why deep stacks can be trained at
-all: backward, a sum hands its gradient on unchanged, so there is always a way around every layer. A norm keeps the
+x + layer(x): the layer need not say everything again, only what is new. This sum is what makes deep stacks easy to
+train: backward, a sum hands its gradient on unchanged, so there is a way around each layer. A norm keeps the
 numbers at one size. The paper puts it behind the sum (post-norm); most models of today put it in front of the layer
 (pre-norm), so that the way around is a sum and nothing else.
 """

@@ -1,7 +1,7 @@
 """RMSNorm: LayerNorm without the subtraction.
 
 Only the length of a row is brought to a common size; its mean stays where it is. There is nothing to subtract and no β
-to add, it is cheaper, and large language models have found that they miss nothing.
+to add, it is cheaper, and many large language models do well with it.
 """
 import numpy as np
 

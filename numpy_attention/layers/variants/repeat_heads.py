@@ -1,8 +1,9 @@
 """Grouped heads: several query heads share one key/value head.
 
 With H query heads and H_kv key/value heads, query head h reads key/value head h // (H / H_kv). It saves memory where
-keys and values are kept, and costs nothing else: here every key/value head is simply repeated for its group. What was
-read several times hears from every reader, so in the backward pass the gradients of a group add up.
+keys and values are kept and makes two projections smaller; there are as many scores as before, since each key/value
+head is simply repeated for its group. What was read several times hears from every reader, so in the backward pass the
+gradients of a group add up.
 """
 import numpy as np
 

@@ -55,8 +55,9 @@ def unequal_shares(seed):
             "the larger share less the smaller": np.ptp(shares, axis=1).mean()}
 
 
-@claim("Four query heads that share one key/value head are as good, with a quarter of the keys and values to keep.",
-       "四个查询头共用一个键值头，成绩一样好，要存的键和值只有四分之一。",
+@claim("On this task four query heads that share one key/value head are as good as four with their own, with a quarter "
+       "of the keys and values to keep.",
+       "在这个任务上，四个查询头共用一个键值头，成绩和各用各的一样好，要存的键和值只有四分之一。",
        given="4 offsets on a ring of 12 letters of 8; one layer of four heads, D = 32, at most 500 steps of Adam at "
              "0.01",
        margins={"accuracy with 4 key/value heads": at_least(0.95), "with 2": at_least(0.95), "with 1": at_least(0.95),
@@ -86,14 +87,14 @@ def removable_heads(seed):
             "where each layer has one head, the cheaper one's cost": head_costs(two.model, batch).min()}
 
 
-@claim("Within the first layer the costliest head is the sharpest, or as good as: compare heads of one layer.",
-       "在第一层之内，最要紧的头就是最尖的头，或者几乎是：要比，就在同一层里比。",
+@claim("Here the costliest head of the first layer is its sharpest, or as good as: compare heads of one layer.",
+       "在这里的第一层之内，最要紧的头就是最尖的头，或者几乎是：要比，就在同一层里比。",
        given="induction, two layers of four heads, D = 64, at most 300 steps of Adam at 0.01",
        margins={"layer of the costliest head": at_most(0),
                 "its entropy less that of the sharpest of its layer, nats": at_most(0.15),
                 "its entropy less that of the most blurred of layer 1, nats": at_least(0)},
        often="Sharp does not mean important.",
-       refuted="Between layers that is so; within the first layer the sharpest head is the one that matters.")
+       refuted="Between layers that is so; within this first layer the sharpest head is the one that matters.")
 def sharpest_of_its_layer(seed):
     run = learn("induction", heads=4, d_model=64, steps=300, stop_at=0.995, seed=seed)
     costs, spread = head_costs(run.model, run.held_out), head_scores(run.model, run.held_out)["entropy"]

@@ -1,8 +1,9 @@
 """Counting: how often does the letter at this place occur in the sequence?
 
 Attention averages; it cannot add up. A head that looks at all places with the same letter gathers the same mixture
-whether there are two or five of them. What helps is one place that is always there: the special first token <s>. If
-the head looks at it as much as at each of the equal letters, its share is 1 / (1 + count), and that tells the count.
+whether there are two or five of them. One thing that helps is a place that is always there: the special first token
+<s>. If the head looks at it as much as at each of the equal letters, its share is 1 / (1 + count), and that tells the
+count.
 """
 import numpy as np
 

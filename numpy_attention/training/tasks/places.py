@@ -46,7 +46,7 @@ class Reverse(Places):
 class Shift(Places):
     """Write at each place the letter `by` places to its left, the first after the last: a ring.
 
-    Args: V: letters. L: length. by: how many places, 0 <= by < L.
+    Args: V: letters. L: length. by: how many places, 0 <= by < L. ring: False asks only where nothing goes round.
 
     >>> batch = na.training.task("shift", L=5).batch(1, rng=0)
     >>> batch.inputs[0], batch.targets
@@ -56,9 +56,14 @@ class Shift(Places):
     name = "shift"
     model, steps = {"layers": 1, "heads": 1, "d_model": 32}, 150
 
-    def __init__(self, V=10, L=10, by=1):
+    def __init__(self, V=10, L=10, by=1, ring=True):
         V, L = size("V", V), size("L", L)
-        super().__init__([ring(L, by, "by")], vocab=V, length=L, V=V, L=L, by=by)
+        super().__init__([places_left(L, by, "by")], vocab=V, length=L, V=V, L=L, by=by, ring=ring)
+
+    def make(self, N, rng):
+        batch = super().make(N, rng)
+        asked = np.arange(self.length) >= (0 if self.settings["ring"] else self.settings["by"])
+        return batch._replace(counts=batch.counts & asked, gold=batch.gold * asked[:, None])
 
 
 class Offsets(Places):
@@ -78,10 +83,11 @@ class Offsets(Places):
         V, L, offsets = size("V", V), size("L", L), several(offsets)
         if not offsets or len(set(offsets)) != len(offsets):
             raise ValueError(f"offsets must be at least one, and all different; got {offsets}")
-        super().__init__([ring(L, by, "each offset") for by in offsets], vocab=V, length=L, V=V, L=L, offsets=offsets)
+        where = [places_left(L, by, "each offset") for by in offsets]
+        super().__init__(where, vocab=V, length=L, V=V, L=L, offsets=offsets)
 
 
-def ring(L, by, name):
+def places_left(L, by, name):
     """For each of L places, the place `by` steps to its left."""
     if not 0 <= whole(name, by) < L:
         raise ValueError(f"{name} must lie in 0..{L - 1} (L = {L}); got {by}")
