@@ -5,20 +5,31 @@ import time
 import numpy as np
 
 
-def alternate(functions, seconds, *, least=5):
-    """Run the functions in turn until the time is up; returns a sorted list of seconds for each.
+REST = 0.15         # seconds: a library's threads wait, spinning, for more work before they go to sleep
+TURN = 0.02         # seconds: a short function is called again until these are over
 
-    Alternating means that whatever else the machine is doing disturbs all of them alike.
+
+def alternate(functions, seconds, *, least=5, rest=REST):
+    """Let the functions run in turn until the time is up; returns a sorted list of seconds a call for each.
+
+    Alternating means that whatever else the machine is doing disturbs all of them alike. The rest before each turn
+    means that nobody pays for the threads which the one before has left spinning.
     """
     for function in functions:
         function()                      # the first call also warms caches and starts threads
     times = [[] for _ in functions]
     end = time.perf_counter() + seconds
-    while len(times[0]) < least or time.perf_counter() < end:
+    while min(map(len, times)) < least or time.perf_counter() < end:
         for function, taken in zip(functions, times, strict=True):
-            start = time.perf_counter()
-            function()
-            taken.append(time.perf_counter() - start)
+            time.sleep(rest)
+            over = time.perf_counter() + TURN
+            while True:
+                start = time.perf_counter()
+                function()
+                now = time.perf_counter()
+                taken.append(now - start)
+                if now > over:
+                    break
     return [sorted(taken) for taken in times]
 
 

@@ -89,8 +89,8 @@ def test_importing_the_package_opens_no_other_room():
 
 
 def test_alternating_times_are_sorted_and_quartiles_in_order():
-    times = alternate([lambda: None, lambda: sum(range(100))], 0.0, least=7)
-    assert [len(taken) for taken in times] == [7, 7]
+    times = alternate([lambda: None, lambda: sum(range(100))], 0.0, least=7, rest=0)
+    assert min(map(len, times)) >= 7
     assert times[0] == sorted(times[0])
     assert quartiles([1, 2, 3, 4, 5]) == (2, 3, 4)
 

@@ -47,7 +47,7 @@ class BlockedAttention(Layer):
     Source: Milakov & Gimelshein 2018 (online softmax), algorithm 3; Dao et al. 2022 (FlashAttention), algorithms 1, 4.
     """
 
-    def __init__(self, *, query_block=256, key_block=512, causal=False, offset=None, scale=None, dropout=0.0, rng=None):
+    def __init__(self, *, query_block=512, key_block=512, causal=False, offset=None, scale=None, dropout=0.0, rng=None):
         super().__init__()
         self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
         if offset is not None and not causal:
