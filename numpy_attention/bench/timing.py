@@ -4,7 +4,6 @@ import time
 
 import numpy as np
 
-
 REST = 0.15         # seconds: a library's threads wait, spinning, for more work before they go to sleep
 TURN = 0.02         # seconds: a short function is called again until these are over
 

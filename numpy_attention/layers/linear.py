@@ -56,12 +56,14 @@ class Linear(Layer):
         x = self.cache["x"]
         W = self.param("W", x)
         rows, drows = x.reshape(-1, len(W)), dout.reshape(-1, W.shape[1])
-        db = drows.sum(axis=0)                                  # (rows, out) -> (out,)
+        grads = {"out": dout}
+        if "b" in self.params:
+            grads["b"] = drows.sum(axis=0)                      # (rows, out) -> (out,)
         dW = rows.T @ drows                                     # (in, rows) (rows, out) -> (in, out)
         dx = (drows @ W.T).reshape(x.shape)                     # (rows, out) (out, in) -> (rows, in)
         if not cmath.isfinite(np.add.reduce(dW[:, 0])):         # NaN in a row of x
             dW = rows_with_gradient(rows, drows).T @ drows
-        self.grads = {"out": dout, "b": db, "W": dW, "x": dx} if "b" in self.params else {"out": dout, "W": dW, "x": dx}
+        self.grads = {**grads, "W": dW, "x": dx}
         return dx
 
     FORWARD = (

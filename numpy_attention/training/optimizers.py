@@ -219,10 +219,10 @@ class AdamW(Adam):
 
 def learned(layer, path=""):
     """(name, layer, name within it) of each learned array of `layer` and of the layers that it is made of."""
-    for name in layer.params:
-        yield path + name, layer, name
+    found = [(path + name, layer, name) for name in layer.params]
     for name, inner in layer.sublayers().items():
-        yield from learned(inner, f"{path}{name}.")
+        found += learned(inner, f"{path}{name}.")
+    return found
 
 
 def _as_one(table, names):
@@ -288,7 +288,7 @@ def clip_grad_norm(layer, max_norm):
     Source: Pascanu, Mikolov and Bengio 2013, algorithm 1.
     """
     max_norm = longest("max_norm", max_norm)
-    owned = list(learned(layer))
+    owned = learned(layer)
     grads = {name: owner.grads[own_name] for name, owner, own_name in owned if own_name in owner.grads}
     if missing := sorted({name for name, _, _ in owned} - set(grads)):
         raise RuntimeError(f"{missing[0]} has no gradient yet: run forward and backward before clipping")
