@@ -148,7 +148,7 @@ def _one_by_one(ruler, judge, analytic):
     measured = {name: ruler.measure(v) for name, v in ruler.subject.variables.items()}
     ruler.unit = max([ruler.unit, *(float(np.abs(np.nan_to_num(m.numeric.reshape(-1))) @ ruler.scales[name])
                                     for name, m in measured.items())])
-    return [judge.row(v, analytic[name], measured[name]) for name, v in ruler.subject.variables.items()]
+    return judge.ties([judge.row(v, analytic[name], measured[name]) for name, v in ruler.subject.variables.items()])
 
 
 def _all_at_once(ruler, analytic, atol, rtol):

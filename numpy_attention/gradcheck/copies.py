@@ -8,19 +8,22 @@ over it as before, and `copy.deepcopy` is told to use these twins.
 """
 import copy
 import functools
+import gc
 import io
 import random
 import threading
 import types
 from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
 
 GENERATORS = np.random.Generator, np.random.RandomState, random.Random
-STAYS = (types.GeneratorType, types.CoroutineType, types.ModuleType, io.IOBase, threading.Thread,   # deepcopy refuses
-         type(threading.Lock()), type(threading.RLock()))           # them; a copy of the layer shares them with it
+STAYS = types.ModuleType, io.IOBase, threading.Thread, Executor     # a copy of the layer shares them with it
 PLAIN = str | bytes | int | float | complex | bool | type(None) | type | np.generic
+HOLDERS = list | tuple | set | frozenset | deque
 GLOBALS = (np.ndarray, dict, list, deque, types.FunctionType, *GENERATORS)
 MOST = 20_000
 
@@ -38,27 +41,40 @@ class Found(NamedTuple):
             self.path) else ""
 
 
-def walk(thing, path=(), copied=True, seen=None):
-    """Every Found that is reachable from `thing`, itself included; an array under each of its names, all else once."""
+def walk(thing, seen=None):
+    """Every Found that is reachable from `thing`, itself included; an array under each of its names, all else once.
+
+    What only functions and classes can see comes last.
+    """
     seen = {} if seen is None else seen
-    if isinstance(thing, PLAIN) or len(seen) > MOST or (id(thing) in seen and type(thing) is not np.ndarray):
-        return
-    seen[id(thing)] = thing
-    yield Found(path, thing, copied)
-    for step, inner, same in inside(thing):
-        yield from walk(inner, (*path, step), copied and same, seen)
+    now, later = [Found((), thing, True)], []
+    while now or later:
+        if not now:
+            now, later = later[::-1], []
+        found = now.pop()
+        known = id(found.thing) in seen and not isinstance(found.thing, np.ndarray)
+        if known or isinstance(found.thing, PLAIN) or len(seen) > MOST:
+            continue
+        seen[id(found.thing)] = found.thing
+        yield found
+        inner = [Found((*found.path, step), value, found.copied and same) for step, value, same in inside(found.thing)]
+        now += [f for f in inner[::-1] if f.copied == found.copied]
+        later += [f for f in inner if f.copied != found.copied]
+
+
+def is_numbers(thing):
+    """Is it an array of numbers, or of a class made of one?"""
+    return isinstance(thing, np.ndarray) and thing.dtype.kind in "fciub" and not isinstance(thing, np.ma.MaskedArray)
 
 
 def inside(thing):
     """(step, inner thing, whether a deep copy copies it) of all that lies directly in `thing`."""
-    if isinstance(thing, dict):
+    if isinstance(thing, Mapping):
         return [(key, value, True) for key, value in thing.items()]
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
         return [(*pair, True) for pair in zip(thing._fields, thing, strict=True)]
-    if isinstance(thing, list | tuple | set | frozenset | deque):
-        return [(i, value, True) for i, value in enumerate(thing)]
-    if isinstance(thing, np.ndarray):
-        return [(i, value, True) for i, value in enumerate(thing.flat)] if thing.dtype == object else []
+    if isinstance(thing, HOLDERS) or (isinstance(thing, np.ndarray) and thing.dtype == object):
+        return [(i, value, True) for i, value in enumerate(thing.flat if isinstance(thing, np.ndarray) else thing)]
     if isinstance(thing, types.FunctionType):
         return [(name, value, False) for name, value in _of_function(thing)]
     if isinstance(thing, functools.partial):
@@ -70,14 +86,15 @@ def inside(thing):
     own = attributes(thing)
     if "__wrapped__" in own:                        # functools.cache and the like
         return [("function", own["__wrapped__"], False)]
-    return [*((name, value, True) for name, value in own.items()), *_of_class(type(thing))]
+    kind = () if isinstance(thing, np.ndarray) else _of_class(type(thing))
+    return [*((name, value, True) for name, value in own.items()), *kind]
 
 
 def attributes(thing):
     """All attributes that an object itself holds, those in slots too; no property is run."""
     try:
         found = dict(object.__getattribute__(thing, "__dict__"))
-    except Exception:
+    except AttributeError:                          # slots alone
         found = {}
     for kind in type(thing).__mro__:
         slots = vars(kind).get("__slots__", ())
@@ -110,11 +127,8 @@ def _of_class(kind):
 def _of_function(function):
     """What a function can see beside its arguments: closure, default values, and the globals that it names."""
     yield from getattr(function, "__dict__", {}).items()
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:                          # not set yet
-            continue
+    names = dict(zip(map(id, function.__closure__ or ()), function.__code__.co_freevars, strict=True))
+    yield from ((names[id(cell)], content) for cell, content in _cells(function))
     yield from enumerate(function.__defaults__ or ())
     yield from (function.__kwdefaults__ or {}).items()
     for name in function.__code__.co_names:
@@ -125,69 +139,114 @@ def _of_function(function):
 
 
 def follow(thing, path):
-    """What lies at the end of `path`, as seen from outside; None where the path breaks off, whatever the reason."""
+    """What lies at the end of `path`, as seen from outside; None where the path breaks off.
+
+    Somebody's properties may raise whatever they like: then nothing lies there, and that is the answer.
+    """
     for step in path:
         try:
-            if isinstance(thing, dict):
-                thing = thing[step]
-            elif isinstance(step, int) or isinstance(thing, list | tuple | deque):
-                thing = getattr(thing, step) if isinstance(step, str) else thing[step]
-            else:
-                thing = getattr(thing, str(step))
+            thing = thing[step] if isinstance(thing, Mapping) or not isinstance(step, str) else getattr(thing, step)
         except Exception:
             return None
     return thing
 
 
-def duplicate(things, found, dtype_of):
-    """(a deep copy of `things`, {id(thing): its twin}), with arrays in the precision `dtype_of(array)`.
+def special(found):
+    """[(Found, way)] of all with which deepcopy cannot be trusted: what `duplicate` does with it instead."""
+    ours = {id(f.thing) for f in found if f.copied}
+    ways = ((f, _way(f.thing, ours)) for f in found if f.copied or is_numbers(f.thing))
+    return [(f, way) for f, way in ways if way]
 
-    `found`: all that `walk(things)` finds, or what `special` leaves of it.
-    """
-    memo, pools, shells = {}, {}, []
-    for _, thing, copied in found:
-        if isinstance(thing, STAYS):
+
+def _way(thing, ours):
+    """array: copied by ourselves; stays: shared; view: of a copied dictionary; shell: rebuilt attribute by attribute;
+    closure: a function that sees what is copied sees the copy; "" where deepcopy knows best."""
+    if isinstance(thing, np.ndarray):
+        return "array" if is_numbers(thing) else ""
+    if isinstance(thing, types.FunctionType):
+        return "closure" if any(id(content) in ours for _, content in _cells(thing)) else ""
+    if isinstance(thing, types.MappingProxyType):
+        return "view"
+    if isinstance(thing, STAYS):
+        return "stays"
+    if isinstance(thing, GENERATORS) or type(thing) in (dict, list, tuple, set, deque, types.MethodType):
+        return ""
+    simple = type(thing).__new__ is object.__new__ and bool(attributes(thing))
+    if simple and (hasattr(type(thing), "__getattr__") or hasattr(type(thing), "__deepcopy__")):
+        return "shell"
+    try:
+        thing.__reduce_ex__(4)
+        return ""
+    except Exception:                               # a lock, a generator, an object that refuses: whatever it says
+        return "shell" if simple else "stays"
+
+
+def duplicate(things, specials, dtype_of):
+    """(a deep copy of `things`, {id(thing): its twin}), with arrays in the precision `dtype_of(array)`."""
+    memo, pools, cells, hollow, views = {}, {}, {}, [], []
+    for (_, thing, copied), way in specials:
+        if id(thing) in memo or (way == "array" and not copied):
+            continue
+        if way == "stays":
             memo[id(thing)] = thing
-        elif copied and type(thing) is np.ndarray and thing.dtype.kind in "fciub":
-            memo[id(thing)] = _twin(thing, pools, dtype_of(thing))
-        elif copied and hasattr(type(thing), "__getattr__") and not _answers(thing):
-            shells.append((thing, memo.setdefault(id(thing), object.__new__(type(thing)))))
-    for thing, twin in shells:
+        elif way == "view":
+            views.append(thing)
+        elif way == "closure":
+            memo[id(thing)] = _same_function(thing, cells)
+        else:
+            twin = _twin(thing, pools, dtype_of(thing)) if way == "array" else object.__new__(type(thing))
+            memo[id(thing)] = twin
+            if type(twin) is not np.ndarray:
+                hollow.append((thing, twin))
+    for view in views:                              # its dictionary is known to the garbage collector alone
+        memo[id(view)] = types.MappingProxyType(copy.deepcopy(gc.get_referents(view)[0], memo))
+    for thing, twin in hollow:
         for name, value in attributes(thing).items():
             object.__setattr__(twin, name, copy.deepcopy(value, memo))
-    return copy.deepcopy(things, memo), memo
+    twins = copy.deepcopy(things, memo)
+    for cell, content in cells.values():            # what was not copied by now is nobody's but the function's: shared
+        cell.cell_contents = memo.get(id(content), content)
+    return twins, memo
 
 
-def special(found):
-    """Of all that was found, what deepcopy cannot be trusted with."""
-    return [f for f in found if isinstance(f.thing, STAYS) or type(f.thing) is np.ndarray
-            or hasattr(type(f.thing), "__getattr__")]
+def _cells(function):
+    """(cell, content) of all that a function closes over."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell, cell.cell_contents
+        except ValueError:                          # not set yet
+            continue
 
 
-def _answers(thing):
-    """Can deepcopy ask it whether it has a way of its own?"""
-    try:
-        getattr(thing, "__deepcopy__", None)
-    except Exception:
-        return False
-    return True
+def _same_function(function, cells):
+    """The function again, over cells of its own, which are filled later."""
+    for cell, content in _cells(function):
+        cells.setdefault(id(cell), (types.CellType(), content))
+    closure = tuple(cells[id(cell)][0] if id(cell) in cells else cell for cell in function.__closure__)
+    twin = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
+                              closure)
+    twin.__kwdefaults__ = function.__kwdefaults__
+    twin.__dict__.update(vars(function))
+    return twin
 
 
 def _twin(array, pools, dtype):
     """The array again, over a copy of the memory that it shares with others."""
-    root = array
+    root, kind = array, type(array)
     while isinstance(root.base, np.ndarray):
         root = root.base
     whole = root.flags.c_contiguous or root.flags.f_contiguous
     if not array.size or not whole or root.dtype != array.dtype:
-        return np.array(array, dtype=dtype)
-    key = id(root), np.dtype(dtype)
-    if key not in pools:
-        pools[key] = np.array(root.ravel(order="K"), dtype=dtype), root
-    memory, size = pools[key][0], array.itemsize
-    offset = (array.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // size
-    strides = tuple(stride // size * memory.itemsize for stride in array.strides)
-    return np.ndarray(array.shape, memory.dtype, memory, offset * memory.itemsize, strides)
+        twin = np.array(array, dtype=dtype)
+    else:
+        key = id(root), np.dtype(dtype)
+        if key not in pools:
+            pools[key] = np.array(root.ravel(order="K"), dtype=dtype), root
+        memory, size = pools[key][0], array.itemsize
+        offset = (array.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // size
+        strides = tuple(stride // size * memory.itemsize for stride in array.strides)
+        twin = np.ndarray(array.shape, memory.dtype, memory, offset * memory.itemsize, strides)
+    return twin if kind in (np.ndarray, np.memmap) else twin.view(kind)
 
 
 class Held:

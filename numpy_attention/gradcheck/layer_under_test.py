@@ -103,7 +103,9 @@ class LayerUnderTest:
                           "more)") from late
         except SystemExit as error:
             raise Finding(f"{title} ended the program (SystemExit: {error}) instead of returning") from error
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:              # some stop a program by exceptions of a kind of their own
             raise Finding(safe(f"{title} raised {type(error).__name__}: {error}", keep="\n")) from error
         finally:
             self.clock.call = None

@@ -10,6 +10,7 @@ memory, whole or in part, are therefore one variable: a flat row of the numbers 
 places of its numbers in that row.
 """
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,10 +54,11 @@ def _arrays(given, path=()):
             yield from _arrays(inner, (*path, step))
 
 
-def match(name, returned, into, names, count):
+def match(name, returned, into, names, count, is_loss=False):
     """{argument: gradient or container of gradients}: what backward returned, beside what went in.
 
-    Args: into: the Slots. names: of the positional arguments; count: how many there are.
+    Args: into: the Slots. names: of the positional arguments; count: how many there are. is_loss: one number came out;
+        then the gradient of the first input is enough: the others are targets, and said not to be checked.
     Raises: Finding if the numbers do not fit.
     """
     raw = listed(returned)
@@ -82,9 +84,12 @@ def match(name, returned, into, names, count):
             first.setdefault((s.array.__array_interface__["data"][0], s.array.shape, s.array.strides), s.argument)
     different = [i for i in own if i in first.values() or any(s.path for s in into if s.argument == i)]
     solid = [i for i in own if any(s.argument == i and s.array.ndim for s in into)]     # a bare number is an option
-    for some in (range(count), whole, own, floats, different, solid):
+    last = max((i for i in own), default=-1)        # options at the end need no gradient
+    for some in (range(count), whole, own, floats, different, solid, range(last + 1)):
         if len(some) == len(raw):
             return dict(zip(some, raw, strict=True))
+    if is_loss and len(raw) == 1 and own:
+        return {own[0]: raw[0]}
     raise Finding(f"{name} returned {len(raw) or 'no'} gradient{'s' * (len(raw) != 1)}, but forward took "
                   f"{len(floats)} input{'s' * (len(floats) != 1)} ({inputs}): it should return one for each")
 
@@ -95,6 +100,8 @@ def listed(returned):
         return []
     if isinstance(returned, dict):
         return returned
+    if isinstance(returned, Iterator):              # yielded one by one, or by map
+        return list(returned)
     if isinstance(returned, list) and all(isinstance(number, int | float) for number in returned):
         return [returned]                           # one gradient, as a plain list of numbers
     return list(returned) if isinstance(returned, tuple | list) else [returned]
@@ -125,11 +132,15 @@ class Variable:
     def size(self):
         return self.values.size
 
-    def scale(self):
-        """How large a nudge is natural for each number: its own size; for a very small one that of the others."""
+    def scale(self, own=False):
+        """How large a nudge is natural for each number: its own size; for a very small one that of the others,
+        unless only its `own` may be.
+        """
         sizes = np.abs(self.values.astype(float))
         sizes = np.where(np.isfinite(sizes), sizes, 0)
         some = sizes[sizes > 0]
+        if own and some.size:
+            return np.where(sizes > 0, sizes, some.min())
         return np.maximum(sizes, (0.03 if some.size else 1.0) * (np.median(some) if some.size else 1.0))
 
     def total(self, gradients):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .layer_under_test import Finding
-from .slopes import slope
+from .slopes import Slope, slope
 
 COMPLEX_STEP = {np.dtype(np.float64): 1e-20, np.dtype(np.float32): 1e-10}     # its square must not matter
 RTOL = {(np.dtype(np.float64), True): 1e-10, (np.dtype(np.float64), False): 1e-7,
@@ -104,7 +104,7 @@ class Ruler:
                     effect = np.abs(np.nan_to_num(claimed[name].reshape(-1), posinf=0, neginf=0)) * scale
                     small = np.quantile(effect[effect > 0], 0.1) if effect.any() else 1
                     draw *= np.clip(small / np.maximum(effect, 1e-300), 1e-14, 1)
-                along[name] = draw * scale
+                along[name] = draw * scale * np.isfinite(self.subject.variables[name].values)
             found.append(along)
         return found
 
@@ -167,6 +167,10 @@ class Ruler:
         for name in self.subject.variables:
             along = [{name: d[name]} for d in directions]
             seconds = [self.central(d) for d in along]
+            if not all(np.isfinite(s.value[np.isfinite(self.here)]).all() for s in seconds):
+                own = self.subject.variables[name].scale(own=True)      # out of what forward takes: shorter nudges
+                along = [{name: d[name] * own / self.scales[name]} for d in along]
+                self.scales[name], seconds = own, [self.central(d) for d in along]
             firsts = [self.exact(d) for d in along] if self.complex is not None else []
             self.surveyed[name] = along, firsts, seconds
             self.learn(seconds)
@@ -205,8 +209,7 @@ class Ruler:
         why = self.obstacle
         if self.complex is not None:
             why = self.doubt(firsts, seconds)
-            ways = (self._new_axis, self._along_batch, None) if variable.kind == "input" else (None,)
-            for way in ways if not why else ():
+            for way in self._ways(variable, along[0]) if not why else ():
                 found = self._by_complex_step(variable, way)
                 if found is not None and all(self._adds_up(found.numeric.reshape(-1), d[variable.name], first)
                                              for d, first in zip(along, firsts, strict=True)):
@@ -238,44 +241,70 @@ class Ruler:
                     "like")
         return ""
 
-    def _by_complex_step(self, variable, stack):
-        h, size = COMPLEX_STEP[self.dtype], variable.size
-        scale = self.scales[variable.name]
-        numeric, rounding = np.empty(size), np.empty(size)
-        weights, absolute = self.weights, np.abs(self.weights)
-        K = max(3, min(MOST_COPIES, MOST_NUMBERS // max(1, self.here.size + size))) if stack else 1
-        values = variable.values.astype(np.result_type(self.dtype, np.complex64))
-        with np.errstate(all="ignore"):
-            try:
-                for some in (range(i, min(i + K, size)) for i in range(0, size, K)):
-                    if stack:
-                        outs = self._together(variable, values, some, h * scale, stack)
-                        if outs is None:
-                            return None
-                        slopes = outs.imag / (h * scale[some.start:some.stop, None])
-                    else:
-                        values[some.start] += 1j * h * scale[some.start]
-                        self.complex.put(variable, values)
-                        slopes = self.complex.forward().imag[None] / (h * scale[some.start])
-                        values[some.start] = variable.values[some.start]
-                    numeric[some.start:some.stop] = slopes @ weights
-                    rounding[some.start:some.stop] = np.abs(slopes) @ absolute
-            except Finding:
-                return None
-            finally:
-                self._back(self.complex, [variable.name])
-        none = np.zeros(variable.shape, bool)
-        numeric, rounding = numeric.reshape(variable.shape), rounding.reshape(variable.shape)
-        return Measured(numeric, 0.0 * rounding, rounding, none, *(numeric.copy() for _ in range(2)), 0.0 * rounding,
-                        0.0 * rounding, True)
+    def _ways(self, variable, along):
+        """The ways to nudge many numbers in one run that may be safe here, and last the one that always is."""
+        if variable.kind == "input":
+            return self._new_axis, self._along_batch, None
+        columns = self.shapes[0][-1:]
+        if len(self.shapes) == 1 and columns == variable.shape[-1:] and variable.size > columns[0] > 1:
+            first = np.arange(variable.size) % columns[0] == 0
+            felt = self.exact({variable.name: along[variable.name] * first})
+            if felt is not None and not felt.reshape(-1, *columns)[:, 1:].any():
+                return self._columns, None
+        return (None,)
 
-    def _together(self, variable, values, some, h, stack):
+    def _by_complex_step(self, variable, way):
+        h, size, scale = COMPLEX_STEP[self.dtype], variable.size, self.scales[variable.name]
+        numeric, rounding, moved = np.empty(size), np.empty(size), np.empty(size)
+        weights, absolute = self.weights, np.abs(self.weights)
+        K = max(3, min(MOST_COPIES, MOST_NUMBERS // max(1, self.here.size + size)))
+        K = 1 if way is None else variable.shape[-1] if way == self._columns else K
+        values = variable.values.astype(np.result_type(self.dtype, np.complex64))
+        try:
+            for some in (slice(i, min(i + K, size)) for i in range(0, size, K)):
+                nudges = 1j * h * scale[some]
+                outs = (way or self._columns)(variable, values, some, nudges)
+                if outs is None:
+                    return None
+                slopes = outs.imag / nudges.imag[:, None]
+                if way == self._columns:                        # each number moves its own column of the output
+                    slopes = np.where(np.arange(K)[:, None] == np.arange(self.here.size) % K, slopes, 0)
+                numeric[some], rounding[some] = slopes @ weights, np.abs(slopes) @ absolute
+                moved[some] = (slopes != 0) @ (absolute * np.abs(self.here))
+        except Finding:
+            return None
+        finally:
+            self._back(self.complex, [variable.name])
+        no = np.zeros(size, bool)
+        return Measured(numeric, 0.0 * rounding, rounding, no, numeric.copy(), numeric.copy(), moved, 0.0 * rounding,
+                        True).shaped(variable.shape)
+
+    def _columns(self, variable, values, some, nudges):
+        """The output, all these numbers nudged at once."""
+        values[some] += nudges
+        self.complex.put(variable, values)
+        values[some] = variable.values[some]
+        return self.complex.forward()[None]
+
+    def _new_axis(self, variable, values, some, nudges):
+        """The outputs of copies of the input, each nudged elsewhere, along a new first axis: (K, ...)."""
+        return self._together(variable, values, some, nudges, lambda copies: copies)
+
+    def _along_batch(self, variable, values, some, nudges):
+        """The same along the batch, (K, N, ...) -> (K·N, ...), of arrays that have the batch axis of the output."""
+        def stack(copies):
+            if copies.ndim < 2 or copies.shape[1] != self.shapes[0][0]:
+                return copies[0]
+            return copies.reshape(len(copies) * copies.shape[1], *copies.shape[2:])
+        return self._together(variable, values, some, nudges, stack)
+
+    def _together(self, variable, values, some, nudges, stack):
         """The outputs for copies of the input, each nudged elsewhere, run together; None if forward refuses."""
-        copy, K = self.complex, len(some)
+        copy, K = self.complex, len(nudges)
         if len(self.shapes) != 1 or not self.shapes[0] or not copy.plain:
             return None
         rows = np.repeat(values[None], K, axis=0)
-        rows[np.arange(K), some] += 1j * h[some.start:some.stop]
+        rows[np.arange(K), np.arange(len(values))[some]] += nudges
         nudged = {id(copy.memo[id(m.array)]): rows.reshape(K, *m.array.shape) if places is None else rows[:, places]
                   for m, places in variable.members}
 
@@ -291,16 +320,6 @@ class Ruler:
             return None
         fits = copy.outs[0].shape == stack(np.empty((K, *self.shapes[0]))).shape
         return copy.outs[0].reshape(K, -1) if fits else None
-
-    def _new_axis(self, copies):
-        """(K, ...) as it is."""
-        return copies
-
-    def _along_batch(self, copies):
-        """(K, N, ...) -> (K·N, ...), of arrays that have the batch axis of the output."""
-        if copies.ndim < 2 or copies.shape[1] != self.shapes[0][0]:
-            return copies[0]
-        return copies.reshape(len(copies) * copies.shape[1], *copies.shape[2:])
 
     def slowly(self, variable, why):
         """The Measured gradient by central differences, and why so."""
@@ -325,7 +344,6 @@ class Ruler:
             found.corner[k] = felt.any() and found.high[k] - found.low[k] > 1e-6 * found.rounding[k]
             if found.corner[k]:
                 found.numeric[k] = (found.low[k] + found.high[k]) / 2
-                found.error[k] = float(np.abs(weights[~felt]) @ one.error[~felt])
         return found
 
     def jitter(self, variable, eps=None):
@@ -349,6 +367,9 @@ class Ruler:
     def _one(self, variable, i, stretch):
         copy, values, scale = self.real, variable.values.copy(), self.scales[variable.name][i]
         kept = values[i]
+        if not np.isfinite(kept):                       # −inf stays what it is when it is nudged
+            nothing, no = np.zeros(self.here.size), np.zeros(self.here.size, bool)
+            return Slope(nothing, nothing, no, nothing, nothing, no, self.first)
 
         def at(t):
             values[i] = kept + t * scale

@@ -97,7 +97,7 @@ def _near(path):
             found += [(*owner[:i], form, *owner[i + 1:], name) for form in (*_forms(owner[i]), "grads")]
     if name in BOXED:
         found.insert(0, (*owner, "grad"))
-    found += [(*owner, form) for form in _forms(name)]
+    found += [(*owner, form) for form in _forms(name)] + [(*owner, name, "grad")]
     found += [(*owner, "grads", form) for form in (name, *_forms(name))]
     return tuple(found)
 

@@ -64,7 +64,9 @@ def remarks(subject, ruler, report, upstreams, how):
             always = _never_matters(subject, ruler, row.name)
             found.append(f"{row.name}: zero by design: whatever its values, the output is the same" if always else
                          f"{row.name}: all zero at these values (other values would matter)")
-        if row.unmeasured.any():
+        if not np.isfinite(row.numeric).all():
+            found.append(f"{row.name}: forward itself gives NaN or infinity, here or when some of this is nudged")
+        elif row.unmeasured.any():
             found.append(f"{row.name}: {int(row.unmeasured.sum())} of {row.unmeasured.size} elements could not be "
                          "measured: the outputs are so large, so rough or so noisy beside these slopes that ±"
                          f"{float(row.error[row.unmeasured].max()):.1e} is all that can be said. Check it at other "

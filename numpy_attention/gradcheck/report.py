@@ -52,6 +52,8 @@ class Row:
             excess = self.difference / (self.tolerance + np.finfo(float).tiny)
             same = self.analytic == self.numeric            # infinite on both sides is not the same: no slope
             excess = np.where(same & np.isfinite(self.numeric), 0, excess)
+        silent = ~np.isfinite(self.numeric) & np.isfinite(self.analytic)        # nothing was measured to compare with
+        self.unmeasured, excess = self.unmeasured | silent, np.where(silent, 0, excess)
         self.excess = np.where(np.isfinite(excess) | self.skipped, excess, np.inf)          # NaN never passes
         self.empty = self.numeric.size == 0
         worst = 0 if self.empty else int(np.where(self.skipped, -1, self.excess).argmax())

@@ -82,10 +82,10 @@ def slope(at, here, weights, level=0, enough=3e-8, units=0.0, stretch=1.0):
             step(k)
             if good() or (not size() < 0.7 * before and k > 0):
                 break
-    corner, left, right = _corners(levels, best)
+    corner, left, right, error = _corners(levels, best)
     worst = int(np.argmax(weights * np.where(np.isfinite(best[1]), best[1], 0))) if here.size else 0
     h = best[2][worst] if here.size and np.isfinite(best[2][worst]) else BASE
-    return Slope(best[0], best[1], corner, left, right, felt, min(2, round(np.log(h / BASE / stretch) / np.log(RATIO))))
+    return Slope(best[0], error, corner, left, right, felt, min(2, round(np.log(h / BASE / stretch) / np.log(RATIO))))
 
 
 class Look(NamedTuple):
@@ -150,19 +150,19 @@ def _best(levels, here, apart):
     """(slope, error, step, whether no other look confirms it) of the most trustworthy look, output by output.
 
     A shorter step replaces a longer one if its error is smaller, or if the longer one lies outside of it. Rounding seen
-    at a step is there at all longer ones, too, even if chance hides it; and a flat piece of stairs as fine as float32's
-    is rounding, and says nothing about the slope.
+    at a step is there at all longer ones, too, even if chance hides it; and a piece of stairs as fine as float32's,
+    flat or not, is rounding, and says nothing about the slope.
     """
     levels, noise, errors = sorted(levels, key=lambda look: look.h), np.zeros(here.size), []
     for i, look in enumerate(levels):
-        flat = (look.value == 0) & (look.gap == 0) & ~apart
-        if flat.any() and i + 2 < len(levels):
+        if i + 2 < len(levels):
             moves = np.zeros(here.size)             # one step of the stairs, where two longer looks agree on a slope
             for longer, longest in reversed(list(zip(levels[i + 1:], levels[i + 2:], strict=False))):
                 alike = longer.mean * longest.mean > 0.5 * np.maximum(longer.mean ** 2, longest.mean ** 2)
                 alike &= longest.error < 0.2 * np.abs(longest.mean)
-                moves = np.where(alike, np.abs(longer.mean) * 2 * longer.h, moves)
-            noise = np.maximum(noise, np.where(flat & (moves <= 4e-6 * np.abs(here)), moves, 0))
+                steps = np.abs(longer.mean - look.value)
+                moves = np.where(alike & (steps > 0.1 * np.abs(longer.mean)), steps * 2 * longer.h, moves)
+            noise = np.maximum(noise, np.where(~apart & (moves <= 4e-6 * np.abs(here)), moves, 0))
         noise = np.maximum(noise, np.where(np.isfinite(look.rough), look.rough, 0) * look.h)
         errors.append(np.where(apart, 0, np.maximum(look.error, noise / look.h)))
     value, error, h = levels[-1].value, errors[-1], np.full(here.size, levels[-1].h)
@@ -179,8 +179,12 @@ def _best(levels, here, apart):
 
 
 def _corners(levels, best):
-    """Where left and right slopes keep apart however short the step is: a corner at this very place."""
+    """Where left and right slopes keep apart however short the step is: a corner at this very place.
+
+    Returns: (where, left slope, right slope, error of the value, or of the two).
+    """
     value, error, *_ = best
+    sides = np.full(value.size, np.inf)         # the error of the best two sides so far
     levels = sorted((look for look in levels if np.isfinite(look.gap).all()), key=lambda look: look.h)
     corner, left, right = np.zeros(value.size, bool), value.copy(), value.copy()
     smooth = np.zeros(value.size, bool)         # a shorter step has shown that there is none
@@ -189,8 +193,11 @@ def _corners(levels, best):
         smooth |= (np.abs(shorter.gap) < 0.5 * size) & (10 * shorter.floor < 0.5 * size)
         gap = np.abs(shorter.gap)
         new = (gap > 10 * shorter.floor) & (np.abs(shorter.gap - longer.gap) <= 0.1 * gap)
-        new &= (error > 1e-4 * gap) & ~corner & ~smooth & (shorter.h <= BASE)
-        left = np.where(new, shorter.value - shorter.gap / 2, left)
-        right = np.where(new, shorter.value + shorter.gap / 2, right)
+        new &= (error > 1e-4 * gap) & ~smooth & (shorter.h <= BASE)
+        apart = 4 * shorter.floor + np.abs(shorter.gap - longer.gap)
+        better = new & (apart < sides)
+        left = np.where(better, shorter.value - shorter.gap / 2, left)
+        right = np.where(better, shorter.value + shorter.gap / 2, right)
+        sides = np.where(better, apart, sides)
         corner |= new
-    return corner, left, right
+    return corner, left, right, np.where(corner, sides, error)

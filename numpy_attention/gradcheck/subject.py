@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .copies import MOST, Held, duplicate, follow, special, walk
+from .copies import MOST, Held, duplicate, follow, is_numbers, special, walk
 from .layer_under_test import Finding, positional
 from .matching import match, slots, variables
 from .parameters import candidates
@@ -30,15 +30,18 @@ class Subject:
 
     def _look_inside(self):
         seen = {}
-        given = list(walk([self.arguments, self.keywords], seen=seen))
-        self.inner = list(walk(self.layer, seen=seen))
+        given = list(walk([self.arguments, self.keywords], seen))
+        self.inner = list(walk(self.layer, seen))
         self.found = [*self.inner, *given]
         self.cut = len(seen) > MOST                 # more than walk goes through
         self.special, self.held = special(self.found), Held.now(self.found)
         if self.under_test.held is None:
             self.under_test.held = self.held
-        self.converted = {str(f.thing.dtype) for f in self.found if f.copied and type(f.thing) is np.ndarray
-                          and f.thing.dtype.kind == "f" and self.dtype is not None and f.thing.dtype != self.dtype}
+        self.converted = {str(f.thing.dtype) for f in self._floats() if self.dtype and f.thing.dtype != self.dtype}
+
+    def _floats(self):
+        """All that holds floats and is copied."""
+        return (f for f in self.found if f.copied and is_numbers(f.thing) and f.thing.dtype.kind == "f")
 
     def copy(self, complex_variables=False):
         """A fresh Copy; in one for the complex step all variables are complex."""
@@ -91,20 +94,28 @@ class Subject:
         wanted = self.under_test.upstreams_wanted()
         if floats > 1 and wanted > 1:
             self.outputs = min(floats, wanted)
-        elif floats > 1 and self.under_test.takes_cache:
+        elif trial.keys or (floats > 1 and self.under_test.takes_cache):
             self.outputs, self.bundled = floats, True
         self.ignored = [f"output {i}" for i, o in enumerate(trial.all_outs) if i >= self.outputs and np.ndim(o)
                         and np.asarray(o).dtype.kind == "f"]
 
     def _first_backward(self, trial):
-        zeros = [np.zeros(shape, _real(o.dtype)) for shape, o in zip(self.shapes, trial.outs, strict=True)]
+        """What backward hands out for zeros: for all outputs together, if it takes that; else for the first alone."""
         self.into = slots(self.arguments, self.keywords, self.names)
-        try:
-            return trial.returned(zeros)
-        except Finding:
-            if not self.ignored:
-                raise
-        self.outputs, self.bundled, self.ignored = 1 + len(self.ignored), True, []
+        if self.ignored:
+            alone = self.outputs, self.bundled, self.ignored
+            self.outputs, self.bundled, self.ignored = 1 + len(self.ignored), True, []
+            try:
+                raw = self._of_zeros(trial)
+                given = [(s.array, s.gradient(raw, trial.layer)) for s in self.into]
+                if all(gradient is None or np.shape(gradient) == array.shape for array, gradient in given):
+                    return raw
+            except (Finding, ValueError):
+                pass                                # it does not take all of them together
+            self.outputs, self.bundled, self.ignored = alone
+        return self._of_zeros(trial)
+
+    def _of_zeros(self, trial):
         self.out, self.outs, self.shapes = trial.forward(), trial.outs, [o.shape for o in trial.outs]
         return trial.returned([np.zeros(o.shape, _real(o.dtype)) for o in trial.outs])
 
@@ -114,12 +125,12 @@ class Subject:
 
     def converted_by(self, dtype):
         """Would this precision change anything?"""
-        return any(f.copied and type(f.thing) is np.ndarray and f.thing.dtype.kind == "f" and f.thing.dtype != dtype
-                   for f in self.found)
+        return any(f.thing.dtype != dtype for f in self._floats())
 
     def at(self, numbers):
         """The same at other inputs, {id(array): other numbers}; None where inputs share memory in part."""
         there, memo = copy.copy(self), dict(numbers)
+        memo = {key: np.asarray(given) for key, given in memo.items()}
         there.arguments, there.keywords = copy.deepcopy((self.arguments, self.keywords), memo)
         there._look_inside()
         members = [replace(m, array=memo[id(m.array)]) if id(m.array) in numbers else m
@@ -194,9 +205,9 @@ class Copy:
 
     def restore(self):
         """Undo what forward has written to the layer's own arrays."""
-        for f in self.subject.special:
+        for f, way in self.subject.special:
             twin = self.memo.get(id(f.thing))
-            if f.copied and type(f.thing) is np.ndarray and isinstance(twin, np.ndarray) and twin.flags.writeable:
+            if f.copied and way == "array" and twin.flags.writeable:
                 twin[...] = f.thing
         for variable, row in list(self.moved.values()):
             self.put(variable, row)
@@ -214,7 +225,8 @@ class Copy:
         """The flat output for these arguments."""
         subject = self.subject
         out, self.cache = subject.under_test.forward(self.layer, arguments, keywords)
-        self.all_outs = list(out) if isinstance(out, tuple) and out else [out]
+        self.keys = list(out) if isinstance(out, dict) else []
+        self.all_outs = list(out.values()) if self.keys else list(out) if isinstance(out, tuple) and out else [out]
         self.outs = [_as_array(subject.name, o) for o in self.all_outs[:subject.outputs]]
         return self.outs[0].reshape(-1) if len(self.outs) == 1 else np.concatenate([o.reshape(-1) for o in self.outs])
 
@@ -239,7 +251,7 @@ class Copy:
     def written(self):
         """Has forward written to anything that was there before?"""
         return bool(self.changed()) or any(
-            f.copied and type(f.thing) is np.ndarray and id(f.thing) in self.memo
+            f.copied and is_numbers(f.thing) and id(f.thing) in self.memo
             and not same_bits(f.thing.astype(self.memo[id(f.thing)].dtype), self.memo[id(f.thing)])
             for f in self.subject.inner)
 
@@ -263,12 +275,17 @@ class Copy:
         """What backward hands out, by argument."""
         subject, under_test = self.subject, self.subject.under_test
         under_test.forget(self.layer)
-        douts = [] if subject.is_loss else [tuple(upstreams)] if subject.bundled else upstreams
+        douts = [] if subject.is_loss else upstreams
+        if subject.bundled:
+            douts = [dict(zip(self.keys, upstreams, strict=False)) if self.keys else tuple(upstreams)]
         returned = under_test.backward(self.layer, douts, self.cache)
         if returned is None or (isinstance(returned, list | tuple | dict) and not len(returned)):
             grads = follow(self.layer, ("grads",))
-            returned = dict(grads) if isinstance(grads, dict) and subject.into else returned
-        return match(under_test.backward_name, returned, subject.into, subject.names, len(subject.arguments))
+            named = {name: follow(self.layer, (f"d{name}",)) for name in subject.names}
+            named = {name: gradient for name, gradient in named.items() if gradient is not None}
+            returned = (dict(grads) if isinstance(grads, dict) and subject.into else None) or named or returned
+        return match(under_test.backward_name, returned, subject.into, subject.names, len(subject.arguments),
+                     subject.shapes == [()])
 
     def title(self, slot):
         """The name that the layer's cache gives the argument first: the query of mha(x) is x, the key of two memory."""

@@ -4,6 +4,8 @@ Every number has its own tolerance, and each part of it is measured, not guessed
 by rounding, how uncertain the measurement is, and how much the gradient itself jitters when the last digits of all
 inputs are changed. A number that seems wrong is measured again, in another way, before it is called wrong.
 """
+from dataclasses import replace
+
 import numpy as np
 
 from .measure import RTOL
@@ -22,7 +24,7 @@ class Judge:
     def row(self, variable, analytic, measured):
         """The Row of one variable."""
         was_exact = measured.exact
-        bad = self._bad(analytic, measured)
+        bad = self._bad(variable, analytic, measured)
         if bad.any() and np.isfinite(analytic[bad]).any():
             measured = self._again(variable, analytic, measured, bad)
         tolerance = self.tolerance(variable, analytic, measured, bad.any())
@@ -31,23 +33,28 @@ class Judge:
         row.unmeasured = self._unmeasured(variable, analytic, measured, row)
         if was_exact and not measured.exact:
             row.forced = True
-        return self._ties(variable, row) if row.skipped.any() else row
+        return row
 
     def tolerance(self, variable, analytic, measured, jitter=True):
         """How far each number may be off."""
-        rtol = self.rtol if self.rtol is not None else RTOL[self.ruler.dtype, measured.exact]
-        eps = np.finfo(self.ruler.dtype).eps
-        own = self.atol + rtol * np.abs(measured.numeric) + 500 * eps * measured.rounding
-        own = own + 3 * measured.error
+        own = self._own(variable, analytic, measured)
         if jitter:
             own = own + 20 * pooled(self._rounding(variable, analytic), np.maximum(np.abs(analytic), np.abs(
                 measured.numeric)))
         return own
 
-    def _bad(self, analytic, measured, more=0.0):
+    def _own(self, variable, analytic, measured):
+        """The tolerance that the measurement itself asks for."""
         rtol = self.rtol if self.rtol is not None else RTOL[self.ruler.dtype, measured.exact]
-        own = self.atol + rtol * np.abs(measured.numeric) + 3 * measured.error + more
-        own = own + 500 * np.finfo(self.ruler.dtype).eps * measured.rounding
+        eps, scale = np.finfo(self.ruler.dtype).eps, self.ruler.scales[variable.name].reshape(variable.shape)
+        own = self.atol + rtol * np.abs(measured.numeric) + 3 * measured.error + 500 * eps * measured.rounding
+        if measured.exact:          # 0 may stand for a slope too small for any digit of the outputs: 1 − 1e-20 is 1
+            drowned = (analytic == 0) & (np.abs(measured.numeric) * scale <= 4 * eps * measured.size)
+            own = own + np.where(drowned & (analytic != 0).any(), np.abs(measured.numeric), 0)
+        return own
+
+    def _bad(self, variable, analytic, measured, more=0.0):
+        own = self._own(variable, analytic, measured) + more
         return ~(np.abs(analytic - measured.numeric) <= own)            # NaN is bad
 
     # ---------------------------------------------------------------------------------------------- a second look
@@ -55,7 +62,7 @@ class Judge:
     def _again(self, variable, analytic, measured, bad):
         """The same, the doubtful numbers measured anew."""
         jitter = 20 * pooled(self._rounding(variable, analytic), np.maximum(np.abs(analytic), np.abs(measured.numeric)))
-        bad = np.flatnonzero(self._bad(analytic, measured, jitter))
+        bad = np.flatnonzero(self._bad(variable, analytic, measured, jitter))
         if not bad.size:
             return measured
         excess = np.abs(analytic - measured.numeric).reshape(-1)[bad]
@@ -129,28 +136,37 @@ class Judge:
         inside = (analytic >= measured.low - tolerance) & (analytic <= measured.high + tolerance)
         return measured.corner & inside
 
-    def _ties(self, variable, row):
+    def ties(self, rows):
         """Tied numbers that move together stay tied: then there is a slope, and their gradients' sum must be it."""
-        values, skipped = variable.values, row.skipped.reshape(-1)
-        for value in np.unique(values[skipped])[:20]:
-            group = skipped & (values == value)
-            if group.sum() < 2:
-                continue
-            size = float(np.abs(value)) or 1.0
-            found = self.ruler.central({variable.name: group * size}, enough=1e-5)
-            slope, error = (number / size for number in found.of_loss(self.ruler.weights))
-            claimed = float(row.analytic.reshape(-1)[group].sum())
-            if found.corner.any() or not np.isfinite(error) or error > 1e-3 * max(abs(slope), abs(claimed)):
-                continue
-            if abs(claimed - slope) > 4 * error + 1e-5 * abs(slope):
-                numeric = row.numeric.reshape(-1).copy()
-                numeric[group] = row.analytic.reshape(-1)[group] + (slope - claimed) / group.sum()
-                changed = Row(row.name, row.kind, row.analytic, numeric.reshape(row.shape), row.tolerance,
-                              (skipped & ~group).reshape(row.shape), error=row.error, why=row.why, exact=row.exact)
-                changed.note = (f"{int(group.sum())} numbers are tied at {value:.4g}; moved together they change the "
-                                f"loss by {slope:.4g}, and backward hands them {claimed:.4g} in all")
-                return changed
-        return row
+        skipping = [i for i, row in enumerate(rows) if row.skipped.any()]
+        for some in [[i] for i in skipping] + [skipping] * (len(skipping) > 1):
+            values = [self.subject.variables[rows[i].name].values for i in some]
+            skipped = [rows[i].skipped.reshape(-1) for i in some]
+            for value in np.unique(np.concatenate([v[s] for v, s in zip(values, skipped, strict=True)]))[:20]:
+                groups = {rows[i].name: s & (v == value) for i, v, s in zip(some, values, skipped, strict=True)}
+                texts = self._tied(value, groups, {rows[i].name: rows[i] for i in some})
+                rows = [texts.get(row.name, row) for row in rows]
+        return rows
+
+    def _tied(self, value, groups, rows):
+        """{name: its Row, corrected} of these numbers, all of one value, if backward's sum for them is wrong."""
+        count, size = sum(int(group.sum()) for group in groups.values()), float(np.abs(value)) or 1.0
+        if count < 2:
+            return {}
+        found = self.ruler.central({name: group * size for name, group in groups.items()}, enough=1e-5)
+        slope, error = (number / size for number in found.of_loss(self.ruler.weights))
+        claimed = sum(float(rows[name].analytic.reshape(-1)[group].sum()) for name, group in groups.items())
+        unclear = found.corner.any() or not error <= 1e-3 * max(abs(slope), abs(claimed))
+        if unclear or abs(claimed - slope) <= 4 * error + 1e-5 * abs(slope):
+            return {}
+        changed = {}
+        for name, group in groups.items():
+            row, group = rows[name], group.reshape(rows[name].shape)
+            numeric = np.where(group, row.analytic + (slope - claimed) / count, row.numeric)
+            changed[name] = replace(row, numeric=numeric, skipped=row.skipped & ~group, note=(
+                f"{count} numbers are tied at {value:.4g}; moved together they change the loss by {slope:.4g}, and "
+                f"backward hands them {claimed:.4g} in all"))
+        return changed
 
     def _unmeasured(self, variable, analytic, measured, row):
         """Where the measurement is too uncertain to say anything about what backward claims."""
