@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .measure import RTOL
+from .measure import COMPLEX_STEP, RTOL
 from .report import Row
 
 CHOSEN, MOST_AGAIN, JITTERS = 24, 2000, 4
@@ -51,6 +51,7 @@ class Judge:
         if measured.exact:          # 0 may stand for a slope too small for any digit of the outputs: 1 − 1e-20 is 1
             drowned = (analytic == 0) & (np.abs(measured.numeric) * scale <= 4 * eps * measured.size)
             own = own + np.where(drowned & (analytic != 0).any(), np.abs(measured.numeric), 0)
+            own = own + 10 * np.finfo(self.ruler.dtype).tiny / COMPLEX_STEP[self.ruler.dtype] / scale   # 0 to the step
         return own
 
     def _bad(self, variable, analytic, measured, more=0.0):
@@ -119,7 +120,7 @@ class Judge:
             for variable in self.subject.variables.values():
                 copy.put(variable, self.ruler.jitter(variable, eps) if k else variable.values)
             copy.forward()
-            times = 1.0 if self.subject.is_loss else 1 + 3 * k * np.finfo(self.ruler.dtype).eps ** 0.5
+            times = 1.0 if self.subject.is_loss else 1 + 1e-3 * k
             found = copy.backward([(u * times).astype(u.dtype) for u in self.upstreams])
             found = {name: g / times for name, g in found.items()}
             first = first or found
