@@ -1,6 +1,7 @@
 # ruff: noqa: E501  (an entry is a line)
 """Wrong backwards, each a few lines with a name: the checker has to see every one of them."""
-from collections import deque, namedtuple
+import threading
+from collections import ChainMap, deque, namedtuple
 from functools import cache
 
 import numpy as np
@@ -813,3 +814,212 @@ def _(x, n, s):
             return dx
     return Slip(8, 2, rng=0), n(2, 4, 8)
 
+
+
+# ---------------------------------------------------------------------------------------------- more of every kind
+
+table(WRONG, [
+    ("one in 100,000, two swapped", lambda x: (x * x, x), lambda d, x: swapped(2 * x * d, 10, 90_000), (100_000,)),
+    ("one in 100,000, the last of abs", lambda x: (np.abs(x), x), lambda d, x: one(np.sign(x) * d, -1, 0.5), (100_000,)),
+    ("ReLU, off by 1e-6", lambda x: (np.maximum(x, 0), x), lambda d, x: d * (x > 0) * (1 - 1e-6), S65),
+    ("leaky, negative side a hundredth off", lambda x: (np.where(x > 0, x, 0.2 * x), x), lambda d, x: d * np.where(x > 0, 1, 0.202), S65),
+    ("cumulated largest, path lost", lambda x: (np.maximum.accumulate(x, 0), x), lambda d, x: d * (x == np.maximum.accumulate(x, 0)), (8, 3)),
+    ("times the rolled, rolled on", lambda x: (x * np.roll(x, 2, 0), x), lambda d, x: d * np.roll(x, 2, 0) + np.roll(d * x, 2, 0), (7, 3)),
+    ("heads rolled", lambda x: (x.reshape(3, 2, 4).swapaxes(0, 1) * 2, None), lambda d, c: 2 * np.roll(d, 1, 0).swapaxes(0, 1).reshape(3, 8), (3, 8)),
+    ("gradients yielded, swapped", lambda x, y: (x * y, (x, y)), lambda d, c: (d * a for a in c), S34, S34),
+    ("upstream by out=", lambda x: (x ** 3, x), lambda d, x: np.multiply(d, 3 * x * x, out=d), S34),
+    ("one item: the bias twice", lambda x, b: (x + b, None), lambda d, c: (d, d.sum(0) if len(d) > 1 else 2 * d[0]), (1, 4), (4,)),
+    ("outputs of 1e30, a thousandth off", lambda x: (1e30 * np.abs(x), x), lambda d, x: 1.001e30 * np.sign(x) * d, S34),
+])
+at_unit("contrast of a batch, one side", lambda u: -np.log(np.diag(softmax(u @ u.T))),
+        lambda d, u: d[:, None] * (softmax(u @ u.T) - np.eye(4)) @ u, (4, 3))
+at_unit("inverse matrix, no minus", lambda u: np.linalg.inv(u + 5 * np.eye(4)),
+        lambda d, u: np.linalg.inv(u + 5 * np.eye(4)).T @ d @ np.linalg.inv(u + 5 * np.eye(4)).T, (4, 4))
+at_unit("FFT's squared magnitude, half", lambda u: np.abs(np.fft.fft(u, axis=1)) ** 2,
+        lambda d, u: (u.shape[1] * np.fft.ifft(d * np.fft.fft(u, axis=1), axis=1)).real, (3, 6))
+
+
+def swapped(d, i, j):
+    d[[i, j]] = d[[j, i]]
+    return d
+
+
+@wrong("equal numbers in two inputs of a maximum: to both")
+def _(x, n, s):
+    a = x(3, 4)
+    b = np.concatenate([x(2, 4), a[2:]])
+    return (lambda x, y: (np.maximum(x, y), (x, y)), lambda d, c: (d * (c[0] >= c[1]), d * (c[1] >= c[0]))), a, b
+
+
+@wrong("ties of a maximum: to nobody")
+def _(x, n, s):
+    given = x(3, 4)
+    given[:, 1:3] = 6 * s
+
+    def backward(d, x):
+        top = x == x.max(axis=1, keepdims=True)
+        return d[:, None] * top * (top.sum(axis=1, keepdims=True) == 1)
+    return (lambda x: (x.max(axis=1), x), backward), given
+
+
+@wrong("pairs averaged, the odd one halved")
+def _(x, n, s):
+    def forward(x):
+        return np.concatenate([(x[:, 0:4:2] + x[:, 1:4:2]) / 2, x[:, 4:]], axis=1), None
+    return (forward, lambda d, c: np.repeat(d / 2, 2, axis=1)[:, :5]), x(3, 5)
+
+
+class Masks(FirstMask):
+    """One mask for each shape, made once."""
+
+    def __init__(self):
+        self.masks = {}
+
+    def forward(self, x):
+        self.mask = self.masks.setdefault(x.shape, x > 0)
+        return np.maximum(x, 0)
+
+
+class FilledOnce(Kept):
+    """The slope is worked out in the first backward only."""
+
+    slope = None
+
+    def forward(self, x):
+        self.x = x
+        return x ** 3
+
+    def backward(self, d):
+        self.slope = 3 * self.x ** 2 if self.slope is None else self.slope
+        return self.slope * d
+
+
+class Noisy(Kept):
+    def __init__(self):
+        self.xs, self.rng = [], np.random.default_rng(1)
+
+    def backward(self, d):
+        return 2 * self.xs[-1] * d * (1 + 1e-4 * self.rng.standard_normal(d.shape))
+
+
+class Local(Kept):
+    """The first input, in a place of its own for each thread."""
+
+    def __init__(self):
+        self.local = threading.local()
+
+    def forward(self, x):
+        if not hasattr(self.local, "x"):
+            self.local.x = x.copy()
+        return x ** 2
+
+    def backward(self, d):
+        return 2 * self.local.x * d
+
+
+for _name, _kind in {"masks kept by shape": Masks, "a slope filled in once": FilledOnce, "noise on the gradient": Noisy,
+                     "the first input, by thread": Local}.items():
+    WRONG[_name] = lambda x, n, s, kind=_kind: (kind(), x(3, 4))
+
+
+@wrong("a cache on the function")
+def _(x, n, s):
+    def forward(x):
+        forward.x = getattr(forward, "x", x.copy())
+        return x * x, None
+    return (forward, lambda d, c: 2 * forward.x * d), x(3, 4)
+
+
+@wrong("zero_grad forgets the bias")
+def _(x, n, s):
+    class Adds(Linear):
+        dW = db = 0
+
+        def zero_grad(self):
+            self.dW = 0
+
+        def backward(self, d):
+            self.dW, self.db = self.dW + self.x.T @ d, self.db + d.sum(0)
+            return d @ self.W.T
+    return Adds(n(4, 3), n(3)), x(5, 4)
+
+
+@wrong("forward made in __init__, tripled")
+def _(x, n, s):
+    class Made:
+        def __init__(self):
+            def forward(x):
+                self.x = x
+                return x @ self.W
+            self.forward, self.W = forward, n(4, 3)
+
+        def backward(self, d):
+            self.dW = 3 * self.x.T @ d
+            return d @ self.W.T
+    return Made(), x(5, 4)
+
+
+@wrong("running variance for the batch's")
+def _(x, n, s):
+    class BatchNorm:
+        def __init__(self):
+            self.running = np.ones(5)
+
+        def forward(self, x):
+            self.running = 0.9 * self.running + 0.1 * (x.real / s).var(0)
+            return (x - x.mean(0)) * 2
+
+        def backward(self, d):
+            return (d - d.mean(0)) * 2 / np.sqrt(self.running)
+    return BatchNorm(), x(6, 5)
+
+
+class Named(Weights):
+    """Weights whose container is read by `get`."""
+
+    def forward(self, x):
+        self.x, self.W = x, getattr(self, self.name)[self.kind]
+        return x @ self.W
+
+    def backward(self, d):
+        setattr(self, self.grads_name, {self.kind: self.factor * self.x.T @ d})
+        return d @ self.W.T
+
+
+class Tensor(np.ndarray):
+    """A parameter that is an array itself and carries its gradient."""
+
+    grad = None
+
+
+class Carried(Linear):
+    factor = 2
+
+    def backward(self, d):
+        self.W.grad, self.db = self.factor * self.x.T @ d, d.sum(0)
+        return d @ np.asarray(self.W).T
+
+
+def objects(*arrays):
+    held = np.empty(len(arrays), object)
+    held[:] = arrays
+    return held
+
+
+WRONG["weights in a ChainMap, doubled"] = lambda x, n, s: (
+    Named("params", ChainMap({"W": n(4, 3)}, {}), "grads", "W"), x(5, 4))
+WRONG["weights in an array of objects, doubled"] = lambda x, n, s: (
+    Named("params", objects(n(4, 3), None), "grads", 0), x(5, 4))
+WRONG["weights that are arrays of a class of their own, doubled"] = lambda x, n, s: (
+    Carried(n(4, 3).view(Tensor), n(3)), x(5, 4))
+
+
+class Stopped(BaseException):
+    """Not an Exception, as some test runners and servers have it."""
+
+
+@wrong("backward ends by an exception of its own")
+def _(x, n, s):
+    def backward(d, c):
+        raise Stopped("no")
+    return (lambda x: (x, None), backward), x(3)
