@@ -54,8 +54,18 @@ def speaking_of(**names):
 
 
 def options_known(layer, **options):
-    """Those options that are not None and that the layer takes: what may be told, but need not be understood."""
-    return {name: value for name, value in those_given(**options).items() if takes(type(layer), name)}
+    """Those options that are not None and that the layer takes: what may be told, but need not be understood.
+
+    An error if a part of the layer would understand, and the layer takes nothing to hand on.
+    """
+    known = {name: value for name, value in those_given(**options).items() if takes(type(layer), name)}
+    for name in those_given(**options).keys() - known.keys():
+        deaf = next((type(part).__name__ for part in parts(layer) if part.asks_places and takes(type(part), name)),
+                    None)
+        if deaf:
+            raise TypeError(f"{type(layer).__name__} takes no {name}, which the {deaf} inside of it asks for: let its "
+                            f"forward take {name}= and hand it on")
+    return known
 
 
 def needs_place(layer):

@@ -12,7 +12,7 @@ from numpy_attention import layers
 from ..standard import EXAMPLES
 
 MODULES = [importlib.import_module(m.name) for m in pkgutil.walk_packages(layers.__path__, f"{layers.__name__}.")]
-PARTS = {"AdjustScores", "Attention"}        # what no user makes: layers that are tried inside the ones that use them
+PARTS = {"AdjustScores", "AroundAttention", "Attention"}     # what no user makes: tried inside the layers that use them
 LAYERS = {name: value for module in MODULES for name, value in vars(module).items()
           if isinstance(value, type) and issubclass(value, na.Layer) and value.__module__ == module.__name__
           and name not in PARTS}

@@ -52,7 +52,8 @@ class BlockedAttention(Layer):
         self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
         if offset is not None and not causal:
             raise ValueError(f"offset is the place of the first query when causal=True; got offset={offset!r} without")
-        self.causal, self.scale = bool(causal), scale_factor(scale)
+        self.causal = self.asks_places = bool(causal)
+        self.scale = scale_factor(scale)
         self.offset = None if offset is None else whole("offset", offset)
         self.p, self.rng = Dropout(dropout).p, np.random.default_rng(rng)
 

@@ -7,15 +7,14 @@ hidden, so that no query is left without a key.
 import numpy as np
 
 from ...engine.arguments import precision, size
-from ...engine.layer import Layer, parts
-from ...engine.lazy import like
+from ...engine.layer import parts
 from ...engine.mask_and_bias import take_mask_and_bias
-from ...engine.options import needs_place, options_given
+from ...engine.options import needs_place
 from ...engine.shapes import check_QKV
-from .scaled_dot_product import ScaledDotProductAttention
+from .around_attention import AroundAttention
 
 
-class ExtraKeyAttention(Layer):
+class ExtraKeyAttention(AroundAttention):
     """Attention with one more key and value behind the S real ones: learned, zero, or both (in this order).
 
     Args:
@@ -46,20 +45,15 @@ class ExtraKeyAttention(Layer):
         mask, bias = take_mask_and_bias(mask, bias, (*Q.shape[:-1], S), Q.dtype)
         K_more, V_more = self._extend(K, "extra_key"), self._extend(V, "extra_value")
         extra = K_more.shape[-2] - S
-        options = options_given(self.attention, mask=_widen(mask, S, extra, True), bias=_widen(bias, S, extra, 0))
-        heads = self.attention(Q, K_more, V_more, **options)
-        inner = {name: array for name, array in dict.items(self.attention.cache)
-                 if name not in ("Q", "K", "V", "mask", "bias")}
-        self.keep(Q=Q, K=K, V=V, mask=mask, bias=bias, K_more=K_more, V_more=V_more, **inner)
-        self.cache = like(self.attention.cache, self.cache)
+        heads = self.attend(Q, K_more, V_more, mask=_widen(mask, S, extra, True), bias=_widen(bias, S, extra, 0))
+        self.keep_around(Q=Q, K=K, V=V, mask=mask, bias=bias, K_more=K_more, V_more=V_more)
         return heads
 
     def backward(self, dheads):
         S = self.cache["K"].shape[-2]
         dQ, dK_more, dV_more = self.attention.backward(dheads)
         dK, dV = dK_more[..., :S, :], dV_more[..., :S, :]
-        self.grads = like(self.attention.grads, {**self.attention.grads, "K_more": dK_more, "V_more": dV_more, "Q": dQ,
-                                                 "K": dK, "V": dV})
+        self.grads_around(K_more=dK_more, V_more=dV_more, Q=dQ, K=dK, V=dV)
         if "bias" in self.cache:
             dbias = self.attention.grads["bias"][..., :S]
             self.grads["bias"] = dbias if self.cache["bias"].shape[-1] == S else dbias.sum(axis=-1, keepdims=True)
@@ -73,23 +67,19 @@ class ExtraKeyAttention(Layer):
         super().__init__()
         self.num_heads, self.d_k, self.d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
         self.zero = zero
-        self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
+        self.attention = self.inner(attention)
         if any(isinstance(part, ExtraKeyAttention) for part in parts(self.attention)):
             raise ValueError("one ExtraKeyAttention holds both extra keys: give it learned=True and zero=True")
         if place := needs_place(self.attention):
             raise ValueError(f"an extra key has no place, but {place} asks for each key's place: hand the "
-                             f"ExtraKeyAttention to {place} instead, attention=na.ExtraKeyAttention(...)")
+                             f"ExtraKeyAttention to {place} instead, attention=na.ExtraKeyAttention(...), or give a "
+                             "mask= in place of causal=True")
         names = ("scores", "capped", "biased", "weights", "dropped", "dweights", "dscores")
         self.inner_shapes = {**dict.fromkeys(names, "N H L S_more"), "dK": "N H S_more d_k", "dV": "N H S_more d_v"}
         if learned:
             rng, dtype = np.random.default_rng(rng), precision(dtype)
             self.params["extra_key"] = rng.standard_normal((self.num_heads, 1, d_k)).astype(dtype)
             self.params["extra_value"] = rng.standard_normal((self.num_heads, 1, d_v)).astype(dtype)
-
-    @property
-    def weights(self):
-        """The weights of the last forward, (N, H, L, S and the extra keys), before any dropout; read-only."""
-        return self.attention.weights
 
     def _check(self, K, V):
         """K and V have the heads and widths that the extra rows were made for."""

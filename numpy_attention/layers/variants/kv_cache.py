@@ -9,7 +9,7 @@ import numpy as np
 
 from ...engine.arguments import precision, rectangular, size, whole
 from ...engine.mask_and_bias import fit_bias, fit_mask, without_batch
-from ...engine.options import needs_place, options_given, takes
+from ...engine.options import needs_place, options_given, options_known, takes
 from ...masks import window_mask
 from ..multi_head import MultiHeadAttention
 
@@ -197,14 +197,13 @@ class KVCache:
         visible = window_mask(T, S, left=left, right=0, offset=S - T)
         if mask is not None:
             visible = visible & fit_mask(mask, scores)
-        if self._places is None:
-            return options_given(self._mha.attention, mask=visible, bias=bias,
-                                 query_offset=S - T if takes(type(self._mha.attention), "query_offset") else None)
-        places = self._places[..., :S]
-        visible = visible & (places >= 0)[..., None, None, :]
-        there = {"query_positions": places[..., S - T:], "key_positions": places}
-        return options_given(self._mha.attention, mask=visible, bias=bias,
-                             **(there if needs_place(self._mha.attention) else {}))
+        there = {"query_offset": S - T}
+        if self._places is not None:
+            places = self._places[..., :S]
+            visible = visible & (places >= 0)[..., None, None, :]
+            there.update(query_positions=places[..., S - T:], key_positions=places)
+        return {**options_given(self._mha.attention, mask=visible, bias=bias),
+                **options_known(self._mha.attention, **there)}
 
 
 def _reader(layer):

@@ -3,14 +3,11 @@
 A dot product grows with both its factors, so a head can win all attention by making its numbers large. Normed first,
 row by row, queries and keys can only differ in direction; two learned vectors set the scale that the scores need.
 """
-from ...engine.layer import Layer
-from ...engine.lazy import like
-from ...engine.options import options_given, options_known
 from ..rms_norm import RMSNorm
-from .scaled_dot_product import ScaledDotProductAttention
+from .around_attention import AroundAttention
 
 
-class QKNormAttention(Layer):
+class QKNormAttention(AroundAttention):
     """Attention whose queries and keys go through an RMSNorm of their own first, head by head.
 
     Args:
@@ -46,26 +43,17 @@ class QKNormAttention(Layer):
     def __init__(self, d_k, *, eps=1e-6, attention=None, dtype=float):
         super().__init__()
         self.q_norm, self.k_norm = RMSNorm(d_k, eps=eps, dtype=dtype), RMSNorm(d_k, eps=eps, dtype=dtype)
-        self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
-
-    @property
-    def weights(self):
-        """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
-        return self.attention.weights
+        self.attention = self.inner(attention)
 
     def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=None, query_positions=None, key_positions=None):
         Q_normed, K_normed = self.q_norm(Q), self.k_norm(K)
-        told = options_known(self.attention, query_offset=query_offset, query_positions=query_positions,
-                             key_positions=key_positions)
-        heads = self.attention(Q_normed, K_normed, V, **options_given(self.attention, mask=mask, bias=bias), **told)
-        inner = {name: array for name, array in dict.items(self.attention.cache) if name not in ("Q", "K")}
-        self.cache = like(self.attention.cache,
-                          {"Q": Q, "K": K, "V": V, "Q_normed": Q_normed, "K_normed": K_normed, **inner})
+        heads = self.attend(Q_normed, K_normed, V, mask=mask, bias=bias, query_offset=query_offset,
+                            query_positions=query_positions, key_positions=key_positions)
+        self.keep_around(Q=Q, K=K, V=V, Q_normed=Q_normed, K_normed=K_normed)
         return heads
 
     def backward(self, dheads):
         dQ_normed, dK_normed, dV = self.attention.backward(dheads)
         dQ, dK = self.q_norm.backward(dQ_normed), self.k_norm.backward(dK_normed)
-        self.grads = like(self.attention.grads, {**self.attention.grads, "Q_normed": dQ_normed, "K_normed": dK_normed,
-                                                 "Q": dQ, "K": dK})
+        self.grads_around(Q_normed=dQ_normed, K_normed=dK_normed, Q=dQ, K=dK)
         return dQ, dK, dV

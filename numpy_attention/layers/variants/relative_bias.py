@@ -10,11 +10,10 @@ import numpy as np
 
 from ...engine.arguments import precision, size, whole
 from ...engine.layer import Layer
-from ...engine.lazy import like
 from ...engine.mask_and_bias import fit_bias, sum_like
-from ...engine.options import options_given, options_known
 from ...engine.shapes import check_QKV
-from .scaled_dot_product import ScaledDotProductAttention
+from .around_attention import AroundAttention
+from .rotary import places
 
 
 class RelativePositionBias(Layer):
@@ -25,6 +24,7 @@ class RelativePositionBias(Layer):
         rng: seed or np.random.Generator for the table (standard normal). dtype: of the table.
 
     layer(relative) -> bias (1, H, L, S), to be handed to an attention as bias=; relative (L, S) from relative_places.
+        Where each sequence has places of its own, relative is (N, L, S) and the bias (N, H, L, S).
     Params: table (num_buckets, H). Raises: TypeError unless relative holds whole numbers, ValueError for other shapes.
 
     >>> layer = na.RelativePositionBias(2, rng=0)
@@ -45,20 +45,22 @@ class RelativePositionBias(Layer):
 
     def forward(self, relative):
         table, relative = self.params["table"], np.array(relative)
-        if relative.dtype.kind in "iu" and relative.ndim != 2:
-            raise ValueError(f"relative must have shape (L, S); got {relative.shape}")
+        if relative.dtype.kind in "iu" and relative.ndim not in (2, 3):
+            raise ValueError(f"relative must have shape (L, S) or (N, L, S); got {relative.shape}")
         # 1. Far distances share a bucket.
         buckets = t5_buckets(relative, num_buckets=len(table), max_distance=self.max_distance,
-                             bidirectional=self.bidirectional)                  # (L, S)
+                             bidirectional=self.bidirectional)                  # (L, S) or (N, L, S)
         # 2. Look up every head's number.
-        bias = np.moveaxis(table[buckets], -1, 0)[None]                         # (L, S, H) -> (1, H, L, S)
+        bias = np.moveaxis(table[buckets], -1, -3)                              # (N, L, S, H) -> (N, H, L, S)
+        if bias.ndim == 3:
+            bias = bias[None]                                                   # (1, H, L, S): all sequences share it
         self.cache = {"relative": relative, "buckets": buckets, "bias": bias}
         return bias
 
     def backward(self, dbias):
         # 2. bias = table[buckets]: a number that was looked up often gets the sum.
-        dtable = np.zeros(self.params["table"].shape, dbias.dtype)              # (buckets, H)
-        np.add.at(dtable, self.cache["buckets"], np.moveaxis(dbias[0], 0, -1))
+        buckets, dtable = self.cache["buckets"], np.zeros(self.params["table"].shape, dbias.dtype)      # (buckets, H)
+        np.add.at(dtable, buckets.reshape(len(dbias), *buckets.shape[-2:]), np.moveaxis(dbias, 1, -1))
         self.grads = {"bias": dbias, "table": dtable}
         return np.zeros(self.cache["relative"].shape, dbias.dtype)              # 1. whole numbers have no gradient
 
@@ -74,7 +76,7 @@ class RelativePositionBias(Layer):
     )
 
 
-class RelativeBiasAttention(Layer):
+class RelativeBiasAttention(AroundAttention):
     """Attention that adds a relative position bias of its own to the scores.
 
     Args:
@@ -82,8 +84,8 @@ class RelativeBiasAttention(Layer):
         attention: what happens then; plain scaled dot-product attention unless given. For a bias that is added before a
             softcap, hand in na.ScaledDotProductAttention(softcap=..., bias_first=True).
 
-    attention(Q, K, V, *, mask=None, bias=None, query_offset=0): a given bias is added as well; query_offset as for
-    RotaryAttention.
+    attention(Q, K, V, *, mask=None, bias=None, query_offset=0, query_positions=None, key_positions=None): a given bias
+    is added as well; the places, whole numbers, as for RotaryAttention.
 
     >>> mha = na.MultiHeadAttention(8, 2, attention=na.RelativeBiasAttention(2, rng=0), rng=0)
     >>> mha(np.ones((1, 3, 8))).shape
@@ -99,44 +101,38 @@ class RelativeBiasAttention(Layer):
         super().__init__()
         self.relative_bias = RelativePositionBias(num_heads, num_buckets=num_buckets, max_distance=max_distance,
                                                   bidirectional=bidirectional, rng=rng, dtype=dtype)
-        self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
+        self.attention = self.inner(attention)
 
-    @property
-    def weights(self):
-        """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
-        return self.attention.weights
-
-    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=0):
+    def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=0, query_positions=None, key_positions=None):
         check_QKV(Q, K, V)
         H, scores = self.relative_bias.params["table"].shape[1], (*Q.shape[:-1], K.shape[-2])
         if Q.ndim < 3 or Q.shape[-3] != H:
             raise ValueError(f"Q must have shape (..., H, L, d_k) with H = {H}; got {Q.shape}")
         # 1. The number of each pair's distance.
-        relative = self.relative_bias(relative_places(*scores[-2:], offset=query_offset)).astype(    # (1, H, L, S)
+        distance = _distances(Q, K, query_offset, query_positions, key_positions)                   # (L, S), (N, L, S)
+        relative = self.relative_bias(distance).astype(                                             # (1 or N, H, L, S)
             Q.real.dtype if self.relative_bias.params["table"].dtype.kind == "f" else Q.dtype)
-        total = relative.reshape((1,) * (Q.ndim - 3) + relative.shape[1:])
+        total = relative if Q.ndim == 4 else relative.reshape((1,) * (Q.ndim - 3) + relative.shape[1:])
         # 2. Added to the bias that was given, if any.
         if bias is not None:
             total = total + fit_bias(bias, scores, Q.dtype)
             bias = np.array(bias)
-        heads = self.attention(Q, K, V, **options_given(self.attention, mask=mask, bias=total),
-                               **options_known(self.attention, query_offset=query_offset))
-        inner = {name: array for name, array in dict.items(self.attention.cache) if name not in ("Q", "K", "V", "bias")}
-        self.keep(Q=Q, K=K, V=V, bias=bias, relative=relative, total=total)
-        self.cache = like(self.attention.cache, {**self.cache, **inner})
+        heads = self.attend(Q, K, V, mask=mask, bias=total, query_offset=query_offset,
+                            query_positions=query_positions, key_positions=key_positions)
+        self.keep_around(Q=Q, K=K, V=V, bias=bias, relative=relative, total=total)
         return heads
 
     def backward(self, dheads):
         # 2. The attention added `total` to its scores, so it knows the gradient.
         dQ, dK, dV = self.attention.backward(dheads)
         dtotal = self.attention.grads["bias"]
-        # 1. Every sequence used the same numbers.
-        drelative = dtotal.reshape(-1, *dtotal.shape[-3:]).sum(axis=0)[None]                    # (1, H, L, S)
+        # 1. Every sequence used the same numbers, unless each has places of its own.
+        drelative = dtotal.reshape(-1, *dtotal.shape[-3:])                                      # (N, H, L, S)
+        if len(self.cache["relative"]) == 1:
+            drelative = drelative.sum(axis=0, keepdims=True)                                    # (1, H, L, S)
         self.relative_bias.backward(drelative)
-        inner = {name: d for name, d in dict.items(self.attention.grads) if name != "bias"}
-        self.grads = like(self.attention.grads, {**inner, "total": dtotal, "relative": drelative})
-        if "bias" in self.cache:
-            self.grads["bias"] = sum_like(dtotal, self.cache["bias"])
+        dbias = sum_like(dtotal, self.cache["bias"]) if "bias" in self.cache else None
+        self.grads_around(bias=dbias, total=dtotal, relative=drelative)
         return dQ, dK, dV
 
     FORWARD = (
@@ -155,6 +151,19 @@ class RelativeBiasAttention(Layer):
         ("dbias", "Σ dtotal over the axes for which bias stood in", "N H L S",
          "The given bias gets the same.", "给定的偏置也一样。"),
     )
+
+
+def _distances(Q, K, query_offset, query_positions, key_positions):
+    """Key place minus query place of each pair, (L, S), or (N, L, S) where each sequence has places of its own."""
+    queries, keys = places(Q, query_offset, query_positions), places(K, 0, key_positions)
+    if queries.dtype.kind == "f" or keys.dtype.kind == "f":
+        raise TypeError("query_positions and key_positions must be whole numbers, since each distance is looked up in "
+                        f"a table; got {queries.dtype} and {keys.dtype}")
+    distance = keys.astype(np.int64)[..., None, :] - queries.astype(np.int64)[..., :, None]     # (N, 1, L, S)
+    if any(size > 1 for size in distance.shape[1:-2]) or (Q.ndim == 3 and distance.ndim == 3 and len(distance) > 1):
+        raise ValueError("query_positions and key_positions must have shapes (L,) and (S,), or (N, L) and (N, S): all "
+                         f"heads share them; got {queries.shape} and {keys.shape}")
+    return distance if distance.ndim == 2 else distance.reshape(-1, *distance.shape[-2:])
 
 
 def relative_places(L, S=None, *, offset=0):

@@ -8,9 +8,7 @@ import numpy as np
 
 from ...engine.arguments import finite, rectangular, size, whole
 from ...engine.layer import Layer, parts
-from ...engine.lazy import like
-from ...engine.options import options_given, options_known
-from .scaled_dot_product import ScaledDotProductAttention
+from .around_attention import AroundAttention
 
 
 class Rotary(Layer):
@@ -101,7 +99,7 @@ def turn(x, cos, sin, interleaved=False):
     return out
 
 
-class RotaryAttention(Layer):
+class RotaryAttention(AroundAttention):
     """Attention whose queries and keys are turned by their places first.
 
     Args:
@@ -130,31 +128,22 @@ class RotaryAttention(Layer):
             raise ValueError(f"rotary_dim must not exceed d_k: rotary_dim is {d}, d_k is {d_k}")
         self.turn_queries = Rotary(d, base=base, interleaved=interleaved)
         self.turn_keys = Rotary(d, base=base, interleaved=interleaved)
-        self.attention = ScaledDotProductAttention() if attention is None else self.adopt(attention)
+        self.attention = self.inner(attention)
         if any(isinstance(part, RotaryAttention) for part in parts(self.attention)):
             raise ValueError("queries and keys would be turned twice: hand in an attention without a RotaryAttention")
-
-    @property
-    def weights(self):
-        """The weights of the last forward, (N, H, L, S), before any dropout; read-only."""
-        return self.attention.weights
 
     def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=0, query_positions=None, key_positions=None):
         Q_turned = self.turn_queries(Q, offset=query_offset, positions=query_positions)
         K_turned = self.turn_keys(K, positions=key_positions)
-        told = options_known(self.attention, query_offset=query_offset, query_positions=query_positions,
-                             key_positions=key_positions)
-        heads = self.attention(Q_turned, K_turned, V, **options_given(self.attention, mask=mask, bias=bias), **told)
-        inner = {name: array for name, array in dict.items(self.attention.cache) if name not in ("Q", "K")}
-        self.cache = like(self.attention.cache,
-                          {"Q": Q, "K": K, "V": V, "Q_turned": Q_turned, "K_turned": K_turned, **inner})
+        heads = self.attend(Q_turned, K_turned, V, mask=mask, bias=bias, query_offset=query_offset,
+                            query_positions=query_positions, key_positions=key_positions)
+        self.keep_around(Q=Q, K=K, V=V, Q_turned=Q_turned, K_turned=K_turned)
         return heads
 
     def backward(self, dheads):
         dQ_turned, dK_turned, dV = self.attention.backward(dheads)
         dQ, dK = self.turn_queries.backward(dQ_turned), self.turn_keys.backward(dK_turned)
-        self.grads = like(self.attention.grads, {**self.attention.grads, "Q_turned": dQ_turned, "K_turned": dK_turned,
-                                                 "Q": dQ, "K": dK})
+        self.grads_around(Q_turned=dQ_turned, K_turned=dK_turned, Q=dQ, K=dK)
         return dQ, dK, dV
 
     FORWARD = (

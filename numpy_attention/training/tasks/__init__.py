@@ -21,7 +21,7 @@ def task(name, **settings):
     Raises: ValueError for an unknown name or setting, naming those there are, and for sizes that cannot be.
 
     >>> na.training.task("shift", L=6, by=2)
-    Shift(V=10, L=6, by=2)
+    Shift(V=10, L=6, by=2, ring=True)
     """
     if isinstance(name, Task):
         if settings:
