@@ -2,10 +2,10 @@
 
 check.py             check_gradients, the way through all of it
 layer_under_test.py  an object or a pair of functions, seen as one, and its time limit; copies.py: all that it holds
-parameters.py        which arrays are learned; matching.py: which gradient belongs to what; subject.py: both, in copies
+gradients.py         which gradient belongs to which input or parameter; subject.py: all of them, in copies
 slopes.py            one slope with its error; measure.py: all of them, confirmed; verdict.py: how far they may differ
 rules.py             what else is expected of a backward; remarks.py: what to mind, and what was not checked
-diagnosis.py         what is wrong, in words; factors.py, attention_steps.py: how it knows
+diagnosis.py         what is wrong, in words; attention_steps.py: which step of attention
 report.py            what comes out; step_curve.py: how good a step can be
 overview.py          every layer of the package, or yours, or the race of the ways
 """

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .gradients import slots
 from .layer_under_test import Finding
-from .matching import slots
 from .measure import Ruler
 from .subject import same_bits
 

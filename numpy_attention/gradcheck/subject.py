@@ -10,9 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from .copies import MOST, Held, duplicate, follow, is_numbers, special, walk
+from .gradients import candidates, match, slots, variables
 from .layer_under_test import Finding, positional
-from .matching import match, slots, variables
-from .parameters import candidates
 
 
 class Subject:
