@@ -13,6 +13,7 @@ import io
 import random
 import threading
 import types
+import weakref
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -21,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 GENERATORS = np.random.Generator, np.random.RandomState, random.Random
-STAYS = types.ModuleType, io.IOBase, threading.Thread, Executor     # a copy of the layer shares them with it
+STAYS = (types.ModuleType, io.IOBase, threading.Thread, Executor,   # a copy of the layer shares them with it
+         weakref.ProxyType, weakref.CallableProxyType)
 PLAIN = str | bytes | int | float | complex | bool | type(None) | type | np.generic
 HOLDERS = list | tuple | set | frozenset | deque
 GLOBALS = (np.ndarray, dict, list, deque, types.FunctionType, *GENERATORS)

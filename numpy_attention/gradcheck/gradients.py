@@ -99,6 +99,8 @@ def match(name, returned, into, names, count, is_loss=False):
     for some in (range(count), whole, own, floats, different, solid, range(last + 1)):
         if len(some) == len(raw):
             return dict(zip(some, raw, strict=True))
+    if len(own) == 1 and isinstance(returned, list):
+        return {own[0]: returned}                   # one gradient, as lists of lists of numbers
     if is_loss and len(raw) == 1 and own:
         return {own[0]: raw[0]}
     raise Finding(f"{name} returned {len(raw) or 'no'} gradient{'s' * (len(raw) != 1)}, but forward took "

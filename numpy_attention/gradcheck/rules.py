@@ -150,13 +150,16 @@ def linear(seen):
 
 
 def forgets(seen):
-    """The same gradients after forward and backward have run on other inputs: nothing is left from the earlier call."""
+    """The same gradients after a run on other inputs and with other parameters: nothing is left from that call."""
+    learned = [v for v in seen.given.variables.values() if v.kind == "parameter"]
     for change in OTHER:
         trial = seen.given.copy()
         inputs = [s for s in slots(trial.arguments, trial.keywords, seen.given.names) if s.array.dtype.kind == "f"]
         kept = [s.array.copy() for s in inputs]
         for s in inputs:
             s.array[...] = other(s.array, change)
+        for v in learned:
+            trial.put(v, v.values * np.asarray(1.01, v.values.dtype))
         try:
             out = trial.forward()
             trial.each([d if seen.given.is_loss else other(d, 1.5) for d in seen.dout])
@@ -168,11 +171,13 @@ def forgets(seen):
         return Line("forgets earlier calls", True, "not tried: forward takes no other inputs of these shapes")
     for s, before in zip(inputs, kept, strict=True):
         s.array[...] = before
+    for v in learned:
+        trial.put(v, v.values)
     trial.forward(restore=bool(trial.changed()))
     wrong = seen.differ(seen.again(seen.dout, trial), seen.rounding)
-    text = (f"after a call on other inputs the gradient of {', '.join(wrong)} is another one: something is left from "
-            "the earlier call (a cache made once and never renewed?)") if wrong else (
-        "other inputs before make no difference")
+    text = (f"after a call with other numbers the gradient of {', '.join(wrong)} is another one: something is left "
+            "from the earlier call (a cache made once and never renewed?)") if wrong else (
+        "other inputs and parameters before make no difference")
     return Line("forgets earlier calls", not wrong, text)
 
 

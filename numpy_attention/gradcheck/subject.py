@@ -69,6 +69,9 @@ class Subject:
         trial.forward()
         self._see_outputs(trial)
         self.out, self.outs, self.shapes = trial.forward(), trial.outs, [o.shape for o in trial.outs]
+        if any(o.dtype.kind == "c" for o in self.outs):
+            raise Finding(f"{self.name} returns complex numbers, but a gradient is one of real outputs: let forward "
+                          "return the real and the imaginary part as two outputs")
         self.is_loss = len(self.shapes) == 1 and self.shapes[0] == () and not self.under_test.upstreams_wanted()
         stays = [f for f in walk(trial.layer) if isinstance(f.thing, np.ndarray) and id(f.thing) in made]
         raw = self._first_backward(trial)

@@ -1152,6 +1152,15 @@ def _(x, n, s):
     return (forward, lambda d, x: 2 * x * d), x(2, 2), {"seconds": 0.5}
 
 
+@right("forward again in backward")
+def _(x, n, s):
+    class Again(Linear):
+        def backward(self, d):
+            super().forward(self.x.copy())
+            return super().backward(d)
+    return Again(n(4, 3), n(3)), x(5, 4)
+
+
 @right("a recurrence")
 def _(x, n, s):
     class Recurrence:
@@ -1178,6 +1187,7 @@ def _(x, n, s):
 
 table(RIGHT, [
     ("gradients yielded", lambda x, y: (x * y, (x, y)), lambda d, c: (d * a for a in c[::-1]), S34, S34),
+    ("a gradient as nested lists", lambda x: (2 * x, None), lambda d, c: (2 * d).tolist(), S34),
     ("any number of inputs", lambda *xs: (2 * sum(xs), len(xs)), lambda d, k: (2 * d,) * k, S34, S34, S34),
 ])
 

@@ -68,6 +68,8 @@ RIGHT_PAIRS = [
     ("stairs on a slope", lambda x: (x + np.floor(3 * x), x), lambda d, x: d, S34),
     ("1e7 added and taken away", lambda x: ((x + 1e7) - 1e7, None), lambda d, c: d, S34),
     ("the same of real numbers", lambda x: (np.abs(x + 1e7) - 1e7, None), lambda d, c: d, S34),
+    ("the same, a thousand times", lambda x: (1000 * (np.abs(x + 1e7) - 1e7), None), lambda d, c: 1000 * d, S34),
+    ("the same, a thousandth", lambda x: ((np.abs(x + 1e7) - 1e7) / 1000, None), lambda d, c: d / 1000, S34),
     ("an ill-conditioned system", lambda x: (np.linalg.solve(HILBERT, x), None), lambda d, c: np.linalg.solve(HILBERT.T, d), (x(6, 5),)),
     ("a small term in a large output", lambda x: (1e9 * np.sin(x[:, 0]) + 1e-9 * np.sin(x[:, 1]), x), lambda d, x: np.stack([1e9 * np.cos(x[:, 0]) * d, 1e-9 * np.cos(x[:, 1]) * d, 0 * d, 0 * d], 1), S34),
     ("a norm with a row of zeros", lambda x: (np.sqrt((x * x).sum(1) + 1e-300), x), lambda d, x: d[:, None] * x / np.sqrt((x * x).sum(1, keepdims=True) + 1e-300), (one_zero_row(),)),

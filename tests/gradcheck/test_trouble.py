@@ -180,3 +180,14 @@ def test_named_parameters():
     assert na.check_gradients(layer, normal(5, 4)).unchecked == ["W"]
     report = na.check_gradients(layer, normal(5, 4), params={"W": "slope"})
     assert [row.name for row in report.rows if not row.ok] == ["W"]
+
+
+def test_few_digits_are_said_and_many_are_not():
+    def rough(x):
+        return np.tanh(x.astype(np.float32)).astype(float), x
+    report = na.check_gradients(of(rough, lambda d, x: d * (1 - np.tanh(x) ** 2)), normal(3, 4), rules=False)
+    assert "digits only: forward is rough or noisy here" in text(report)
+    for forward, backward in ((lambda x: (np.abs(x), x), lambda d, x: d * np.sign(x)),
+                              (lambda x: (x * x, x), lambda d, x: 2 * x * d),
+                              (lambda x: (0 * x, x), lambda d, x: 0 * d)):
+        assert "digits only" not in text(na.check_gradients(of(forward, backward), normal(3, 4)))

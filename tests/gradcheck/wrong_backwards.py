@@ -827,6 +827,8 @@ table(WRONG, [
     ("times the rolled, rolled on", lambda x: (x * np.roll(x, 2, 0), x), lambda d, x: d * np.roll(x, 2, 0) + np.roll(d * x, 2, 0), (7, 3)),
     ("heads rolled", lambda x: (x.reshape(3, 2, 4).swapaxes(0, 1) * 2, None), lambda d, c: 2 * np.roll(d, 1, 0).swapaxes(0, 1).reshape(3, 8), (3, 8)),
     ("gradients yielded, swapped", lambda x, y: (x * y, (x, y)), lambda d, c: (d * a for a in c), S34, S34),
+    ("complex numbers come out", lambda x: (np.fft.fft(x), x), lambda d, x: 0 * x, S34),
+    ("a coarse difference for a slope", lambda x: (np.sin(x / np.ptp(x.real)), x), lambda d, x: d * (np.sin((x + 1e-4) / np.ptp(x)) - np.sin(x / np.ptp(x))) / 1e-4, S34),
     ("upstream by out=", lambda x: (x ** 3, x), lambda d, x: np.multiply(d, 3 * x * x, out=d), S34),
     ("one item: the bias twice", lambda x, b: (x + b, None), lambda d, c: (d, d.sum(0) if len(d) > 1 else 2 * d[0]), (1, 4), (4,)),
     ("outputs of 1e30, a thousandth off", lambda x: (1e30 * np.abs(x), x), lambda d, x: 1.001e30 * np.sign(x) * d, S34),
@@ -917,6 +919,32 @@ class Local(Kept):
         return 2 * self.local.x * d
 
 
+class StaleBackward(Linear):
+    """W's transpose is made at first use, for backward only: right until the first step of training."""
+
+    WT = None
+
+    def backward(self, d):
+        super().backward(d)
+        self.WT = self.W.T.copy() if self.WT is None else self.WT
+        return d @ self.WT
+
+
+class StaleNorm(Linear):
+    """Divided by the weights' length, which is worked out once."""
+
+    norm = None
+
+    def forward(self, x):
+        self.norm = float(np.sqrt((self.W.real ** 2).sum())) if self.norm is None else self.norm
+        return super().forward(x) / self.norm
+
+    def backward(self, d):
+        return super().backward(d / self.norm)
+
+
+for _name, _kind in {"a stale transpose in backward": StaleBackward, "a stale length of weights": StaleNorm}.items():
+    WRONG[_name] = lambda x, n, s, kind=_kind: (kind(n(4, 3), n(3)), x(5, 4))
 for _name, _kind in {"masks kept by shape": Masks, "a slope filled in once": FilledOnce, "noise on the gradient": Noisy,
                      "the first input, by thread": Local}.items():
     WRONG[_name] = lambda x, n, s, kind=_kind: (kind(), x(3, 4))
