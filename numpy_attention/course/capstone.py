@@ -9,6 +9,7 @@ trained. `BUGS` are what goes wrong in such functions most often, planted in rig
 """
 import numpy as np
 
+from ..engine.arguments import generator
 from ..engine.layer import Layer
 from ..layers.linear import Linear
 
@@ -122,7 +123,7 @@ class YourLayer(Layer):
 
     def __init__(self, d_model, num_heads, forward, backward, *, rng=None, dtype=np.float64):
         super().__init__()
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.num_heads, self.functions, self.mask = num_heads, (forward, backward), None
         for role in "QKVO":
             made = Linear(d_model, d_model, rng=rng, dtype=dtype).params

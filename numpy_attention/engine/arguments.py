@@ -11,10 +11,31 @@ FARTHEST = 2**62        # the places of a table lie far below it, so a sum of tw
 
 def precision(dtype):
     """`dtype` as a NumPy dtype that can hold learned numbers, or an error: in whole numbers every W would become 0."""
-    dtype = np.dtype(dtype)
-    if dtype.kind not in "fc":
-        raise TypeError(f"dtype must be a float or complex dtype, got {dtype}")
-    return dtype
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found.kind not in "fc":
+        raise TypeError(f"dtype must be a float or complex dtype, such as np.float32; got {dtype!r}")
+    return found
+
+
+def generator(rng):
+    """`rng` as a np.random.Generator: a seed makes a new one, None one that nobody can repeat; or an error."""
+    if isinstance(rng, bool | np.bool_):
+        raise TypeError(f"rng must be a seed or a np.random.Generator, got {rng!r}")
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise (ValueError if isinstance(rng, numbers.Integral) else TypeError)(
+            f"rng must be a seed (a whole number that is not negative) or a np.random.Generator; got {rng!r}") from None
+
+
+def switch(name, value):
+    """`value` as True or False, or an error that names it: every text would count as True, "no" included."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def size(name, value):
@@ -95,7 +116,7 @@ def rectangular(name, given):
 
 def one_of(name, value, allowed):
     """`value`, if it is one of those allowed, or an error that lists them."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
     return value
 

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from ..engine.arguments import generator
 from . import rules as conduct
 from .diagnosis import diagnose
 from .layer_under_test import Clock, Finding, layer_under_test
@@ -77,7 +78,7 @@ def check_gradients(layer, *inputs, upstream=None, method="auto", rng=0, atol=No
         warnings.simplefilter("error", np.exceptions.ComplexWarning)
         try:
             _fill(report, partial(Subject, under_test, inputs, keywords, params=params), upstream, method,
-                  np.random.default_rng(rng), atol, rtol, dtype, rules)
+                  generator(rng), atol, rtol, dtype, rules)
         except Finding as finding:
             report.problem = str(finding)
         finally:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.arguments import generator
 from ..words.pictures import draw
 from .layer_under_test import layer_under_test
 from .subject import Subject
@@ -58,7 +59,7 @@ def step_curve(layer, *inputs, tensor=None, rng=0, steps=STEPS, **keywords):
         if name not in subject.variables:
             raise ValueError(f"there is no tensor {name!r}; there are {', '.join(subject.variables)}")
         if upstreams is None:
-            upstreams = subject.random_upstreams(np.random.default_rng(rng))
+            upstreams = subject.random_upstreams(generator(rng))
             copy = subject.copy()
             copy.forward()
             reference = copy.backward(upstreams)[name].reshape(-1)[:MOST]

@@ -5,7 +5,7 @@ occurs twice is pulled twice.
 """
 import numpy as np
 
-from ..engine.arguments import precision, size
+from ..engine.arguments import generator, precision, size
 from ..engine.layer import Layer
 
 
@@ -47,7 +47,7 @@ class Embedding(Layer):
         if padding_idx is not None:
             padding_idx = _checked_ids("padding_idx", padding_idx, num_embeddings).item()
         self.padding_idx = padding_idx
-        self.params["W"] = np.random.default_rng(rng).standard_normal((num_embeddings, D)).astype(precision(dtype))
+        self.params["W"] = generator(rng).standard_normal((num_embeddings, D)).astype(precision(dtype))
 
     def forward(self, ids):
         W = self.params["W"]

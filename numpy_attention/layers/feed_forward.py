@@ -5,7 +5,7 @@ information between tokens, this layer works on what has arrived.
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import generator, size
 from ..engine.layer import Layer
 from .activations import activation as make_activation
 from .linear import Linear
@@ -37,7 +37,7 @@ class FeedForward(Layer):
         super().__init__()
         D = size("d_model", d_model)
         d_hidden = size("d_hidden", 4 * D if d_hidden is None else d_hidden)
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.up_proj = Linear(D, d_hidden, bias=bias, rng=rng, dtype=dtype)
         self.activation = make_activation(activation)
         self.dropout = Dropout(dropout, rng=rng)

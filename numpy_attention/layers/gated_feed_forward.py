@@ -5,7 +5,7 @@ form with "silu", called SwiGLU, is what most large language models of today use
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import generator, size
 from ..engine.layer import Layer
 from .activations import activation as make_activation
 from .linear import Linear
@@ -33,7 +33,7 @@ class GatedFeedForward(Layer):
         super().__init__()
         D = size("d_model", d_model)
         d_hidden = size("d_hidden", 4 * D if d_hidden is None else d_hidden)
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.gate_proj = Linear(D, d_hidden, bias=bias, rng=rng, dtype=dtype)
         self.activation = make_activation(activation)
         self.up_proj = Linear(D, d_hidden, bias=bias, rng=rng, dtype=dtype)

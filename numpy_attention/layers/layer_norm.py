@@ -7,7 +7,7 @@ its own: neither the other tokens nor the rest of the batch matter. The small ep
 """
 import numpy as np
 
-from ..engine.arguments import axes_sizes, positive, precision
+from ..engine.arguments import axes_sizes, positive, precision, switch
 from ..engine.large_numbers import rms_of_large
 from ..engine.layer import Layer
 from ..engine.shapes import check_last_axes
@@ -39,6 +39,7 @@ class LayerNorm(Layer):
     def __init__(self, normalized_shape, *, eps=1e-5, affine=True, bias=True, dtype=np.float64):
         super().__init__()
         self.normalized_shape, self.eps = axes_sizes("normalized_shape", normalized_shape), positive("eps", eps)
+        affine, bias = switch("affine", affine), switch("bias", bias)
         if affine:
             self.params["gamma"] = np.ones(self.normalized_shape, precision(dtype))
         if affine and bias:

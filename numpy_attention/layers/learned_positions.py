@@ -4,7 +4,7 @@ The plainest way to tell a layer about order. The table ends somewhere: a sequen
 """
 import numpy as np
 
-from ..engine.arguments import precision, size
+from ..engine.arguments import generator, precision, size
 from ..engine.layer import Layer
 from ..engine.shapes import rows_of_table
 
@@ -34,7 +34,7 @@ class LearnedPositions(Layer):
     def __init__(self, max_length, d_model, *, rng=None, dtype=np.float64):
         super().__init__()
         max_length, D = size("max_length", max_length), size("d_model", d_model)
-        self.params["W"] = np.random.default_rng(rng).standard_normal((max_length, D)).astype(precision(dtype))
+        self.params["W"] = generator(rng).standard_normal((max_length, D)).astype(precision(dtype))
 
     def forward(self, x, *, offset=0, places=None):
         W = self.param("W", x)

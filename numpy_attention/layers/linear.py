@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..engine.arguments import precision, size
+from ..engine.arguments import generator, precision, size, switch
 from ..engine.layer import Layer
 
 
@@ -36,9 +36,9 @@ class Linear(Layer):
     def __init__(self, in_features, out_features, *, bias=True, rng=None, dtype=np.float64):
         super().__init__()
         in_features, out_features = size("in_features", in_features), size("out_features", out_features)
-        rng, dtype = np.random.default_rng(rng), precision(dtype)
+        rng, dtype = generator(rng), precision(dtype)
         self.params["W"] = (rng.standard_normal((in_features, out_features)) / math.sqrt(in_features)).astype(dtype)
-        if bias:
+        if switch("bias", bias):
             self.params["b"] = np.zeros(out_features, dtype)
 
     def forward(self, x):

@@ -7,6 +7,7 @@ of shape (D, d_k), one a head.
 """
 import numpy as np
 
+from ..engine.arguments import generator
 from ..engine.layer import Layer
 from ..engine.lazy import like
 from ..engine.mask_and_bias import fit_bias, fit_mask, without_batch
@@ -94,7 +95,7 @@ class MultiHeadAttention(Layer):
         """
         super().__init__()
         D, H, H_kv, d_k, d_v, kdim, vdim = multi_head_sizes(d_model, num_heads, num_kv_heads, d_k, d_v, kdim, vdim)
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.query_proj = Linear(D, H * d_k, bias=bias, rng=rng, dtype=dtype)
         self.key_proj = Linear(kdim, H_kv * d_k, bias=bias, rng=rng, dtype=dtype)
         self.value_proj = Linear(vdim, H_kv * d_v, bias=bias, rng=rng, dtype=dtype)

@@ -5,6 +5,7 @@ train: backward, a sum hands its gradient on unchanged, so there is a way around
 numbers at one size. The paper puts it behind the sum (post-norm); most models of today put it in front of the layer
 (pre-norm), so that the way around is a sum and nothing else.
 """
+from ..engine.arguments import switch
 from ..engine.layer import Layer
 from ..engine.options import those_given
 from ..engine.shapes import check_same_shape
@@ -34,6 +35,7 @@ class Residual(Layer):
     def __init__(self, layer, norm=None, *, norm_first=False, dropout=0.0, rng=None):
         super().__init__()
         self.layer, self.norm, self.dropout = layer, norm, Dropout(dropout, rng=rng)
+        norm_first = switch("norm_first", norm_first)
         self.pre = norm is not None and norm_first
         self.post = norm is not None and not norm_first
         self._state_what_was_asked_for()

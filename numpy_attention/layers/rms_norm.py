@@ -5,7 +5,7 @@ to add, it is cheaper, and many large language models do well with it.
 """
 import numpy as np
 
-from ..engine.arguments import axes_sizes, positive, precision
+from ..engine.arguments import axes_sizes, positive, precision, switch
 from ..engine.large_numbers import rms_of_large
 from ..engine.layer import Layer
 from ..engine.shapes import check_last_axes
@@ -36,7 +36,7 @@ class RMSNorm(Layer):
     def __init__(self, normalized_shape, *, eps=1e-5, affine=True, dtype=np.float64):
         super().__init__()
         self.normalized_shape, self.eps = axes_sizes("normalized_shape", normalized_shape), positive("eps", eps)
-        if affine:
+        if switch("affine", affine):
             self.params["gamma"] = np.ones(self.normalized_shape, precision(dtype))
 
     def forward(self, x):

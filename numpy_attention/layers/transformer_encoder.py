@@ -4,7 +4,7 @@ What one layer hands over is what the next one looks at, so that later layers ca
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import generator, size, switch
 from ..engine.layer import Layer
 from ..engine.options import those_given
 from .layer_norm import LayerNorm
@@ -64,11 +64,11 @@ class TransformerEncoder(Layer):
     def __init__(self, num_layers, d_model, num_heads, d_hidden=None, *, activation="relu", norm_first=False,
                  final_norm=None, dropout=0.0, eps=1e-5, bias=True, rng=None, dtype=np.float64):
         super().__init__()
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.layers = [self.layer_kind(d_model, num_heads, d_hidden, activation=activation, dropout=dropout,
                                        norm_first=norm_first, eps=eps, bias=bias, rng=rng, dtype=dtype)
                        for _ in range(size("num_layers", num_layers))]
-        final_norm = norm_first if final_norm is None else final_norm
+        final_norm = norm_first if final_norm is None else switch("final_norm", final_norm)
         self.norm = LayerNorm(d_model, eps=eps, bias=bias, dtype=dtype) if final_norm else None
         if not final_norm:
             self.restate(out=self.FORWARD[0].formula, dx=self.BACKWARD[1].formula.replace("dhidden", "dout"))

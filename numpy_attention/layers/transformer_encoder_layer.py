@@ -5,6 +5,7 @@ results are added to what went in: residual.py says why, and where the norms sta
 """
 import numpy as np
 
+from ..engine.arguments import generator
 from ..engine.named_parts import NamedParts
 from ..engine.shapes import check_tokens
 from .feed_forward import FeedForward
@@ -58,7 +59,7 @@ class TransformerEncoderLayer(NamedParts):
     def __init__(self, d_model, num_heads, d_hidden=None, *, activation="relu", norm_first=False, dropout=0.0,
                  eps=1e-5, bias=True, rng=None, dtype=np.float64):
         super().__init__()
-        self.d_model, rng = d_model, np.random.default_rng(rng)
+        self.d_model, rng = d_model, generator(rng)
         options = {"bias": bias, "dropout": dropout, "rng": rng, "dtype": dtype}
 
         def residual(layer):

@@ -5,6 +5,7 @@ switched off disturbs the model. So as many heads of the same layers, drawn by l
 """
 import numpy as np
 
+from ..engine.arguments import generator
 from .apart import apart
 from .edits import Edited, head_columns, read, read_edited
 
@@ -48,7 +49,7 @@ def ablate(model, ids, heads, measure, *, controls=10, rng=0):
 
     Source: Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 3.
     """
-    heads, rng = [tuple(map(int, pair)) for pair in heads], np.random.default_rng(rng)
+    heads, rng = [tuple(map(int, pair)) for pair in heads], generator(rng)
     numbers = [attention.split.num_heads for attention in model.attentions()]
     others = []
     for _ in range(controls):

@@ -6,6 +6,7 @@ every head are kept, and backward goes all the way down to the embeddings.
 """
 import numpy as np
 
+from ..engine.arguments import generator
 from ..engine.layer import Layer
 from ..layers.embedding import Embedding
 from ..layers.variants.qk_norm import QKNormAttention
@@ -68,7 +69,7 @@ class LanguageModel(Layer):
 
     def __init__(self, architecture, *, rng=None, dtype=np.float32):
         super().__init__()
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         a = self.architecture = architecture
         self.embedding = Embedding(a.vocab, a.width, padding_idx=a.padding_id, rng=rng, dtype=dtype)
         self.types = Embedding(a.types, a.width, rng=rng, dtype=dtype) if a.types else None

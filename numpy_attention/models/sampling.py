@@ -6,7 +6,7 @@ them; top_k keeps only the k likeliest words; top_p keeps the fewest words that 
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import generator, size
 
 
 def choose(logits, *, temperature=0.0, top_k=None, top_p=None, rng=None):
@@ -44,7 +44,7 @@ def choose(logits, *, temperature=0.0, top_k=None, top_p=None, rng=None):
         before = np.cumsum(sorted_shares, axis=-1) - sorted_shares
         sorted_shares[before >= top_p] = 0                                  # the likeliest one always stays
     ends = np.cumsum(sorted_shares, axis=-1)
-    drawn = np.random.default_rng(rng).random((len(ends), 1)) * ends[:, -1:]
+    drawn = generator(rng).random((len(ends), 1)) * ends[:, -1:]
     return np.take_along_axis(order, (ends <= drawn).sum(axis=-1, keepdims=True), axis=-1)[:, 0]
 
 

@@ -7,6 +7,7 @@ first: a sink.
 """
 import numpy as np
 
+from ..engine.arguments import generator
 from ..training import prefix_match_score, previous_token_score
 from .edits import read
 
@@ -43,7 +44,7 @@ def repeated_tokens(vocab, length, *, times=2, batch=1, avoid=(), rng=0):
     >>> bool((ids[:, :4] == ids[:, 4:]).all()), ids.shape
     (True, (1, 8))
     """
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     known = np.setdiff1d(np.arange(vocab), avoid)
     rows = [rng.choice(known, length, replace=length > len(known)) for _ in range(batch)]
     return np.tile(np.array(rows), times)

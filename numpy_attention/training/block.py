@@ -6,6 +6,7 @@ way back each sum hands its gradient on twice: straight down the stream, and thr
 """
 import numpy as np
 
+from ..engine.arguments import switch
 from ..engine.named_parts import NamedParts
 from ..layers.feed_forward import FeedForward
 from ..layers.layer_norm import LayerNorm
@@ -32,10 +33,10 @@ class Block(NamedParts):
 
     def __init__(self, attention, d_model, *, d_hidden=None, norm=False, rng=None, dtype=np.float64):
         super().__init__()
-        norms = [LayerNorm(d_model, dtype=dtype) if norm else None for _ in range(2)]
+        norms = [LayerNorm(d_model, dtype=dtype) if switch("norm", norm) else None for _ in range(2)]
         self.attend = Residual(attention, norms[0], norm_first=True)
         self.think = None
-        if d_hidden:
+        if d_hidden is not None:
             feed_forward = FeedForward(d_model, d_hidden, rng=rng, dtype=dtype)
             self.think = Residual(feed_forward, norms[1], norm_first=True)
 

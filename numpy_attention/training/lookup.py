@@ -5,7 +5,7 @@ way back, the gradients of K and V flow to the memory and that of Q to the quest
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import generator, size, switch
 from ..engine.layer import Layer
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
@@ -52,12 +52,12 @@ class LookupModel(Layer):
     def __init__(self, vocab, *, heads=1, d_model=32, kv_heads=None, d_k=None, scale=None, tied=False, rng=None,
                  dtype=np.float32):
         super().__init__()
-        rng = np.random.default_rng(rng)
-        heads, d_model = size("heads", heads), size("d_model", d_model)
+        rng = generator(rng)
+        vocab, heads, d_model = size("vocab", vocab), size("heads", heads), size("d_model", d_model)
         self.asked_embedding, self.key_embedding, self.value_embedding = (
             Embedding(vocab, d_model, rng=rng, dtype=dtype) for _ in range(3))
         start_small(self.asked_embedding, self.key_embedding, self.value_embedding)
-        self.attention = (TiedAttention if tied else MultiHeadAttention)(
+        self.attention = (TiedAttention if switch("tied", tied) else MultiHeadAttention)(
             d_model, heads, d_k=d_k, num_kv_heads=kv_heads, bias=False, rng=rng, dtype=dtype,
             attention=attention_for("none", d_k, scale))
         self.unembedding = Linear(d_model, vocab, bias=False, rng=rng, dtype=dtype)

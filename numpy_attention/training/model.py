@@ -6,7 +6,7 @@ embedding and the logits is attention, so whatever the model has learned, its he
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import generator, size, switch
 from ..engine.layer import Layer
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
@@ -63,21 +63,23 @@ class ToyModel(Layer):
                  d_k=None, d_hidden=None, norm=False, causal=False, positions="learned", scale=None, tied=False,
                  rng=None, dtype=np.float32):
         super().__init__()
-        rng = np.random.default_rng(rng)
-        heads, d_model = size("heads", heads), size("d_model", d_model)
+        rng = generator(rng)
+        vocab, length, heads = size("vocab", vocab), size("length", length), size("heads", heads)
+        d_model, classes = size("d_model", d_model), vocab if classes is None else size("classes", classes)
         d_k, d_hidden = (given if given is None else size(name, given)
                          for name, given in (("d_k", d_k), ("d_hidden", d_hidden)))
-        self.kind, self.causal, self.questions, self.heads = positions, causal, size("questions", questions), heads
+        self.kind, self.questions, self.heads = positions, size("questions", questions), heads
+        self.causal = causal if callable(causal) else switch("causal", causal)
         self.embedding = Embedding(vocab, d_model, rng=rng, dtype=dtype)
         self.positions = placing_layer(positions, length, d_model, rng=rng, dtype=dtype)
         start_small(self.embedding, *([self.positions] if positions == "learned" else []))
         self.blocks = []
         for _ in range(size("layers", layers)):
-            attention = (TiedAttention if tied else MultiHeadAttention)(
+            attention = (TiedAttention if switch("tied", tied) else MultiHeadAttention)(
                 d_model, heads, d_k=d_k, num_kv_heads=kv_heads, bias=False, rng=rng, dtype=dtype,
                 attention=attention_for(positions, d_k or d_model // heads, scale))
             self.blocks.append(Block(attention, d_model, d_hidden=d_hidden, norm=norm, rng=rng, dtype=dtype))
-        self.unembedding = Linear(d_model, self.questions * (classes or vocab), bias=False, rng=rng, dtype=dtype)
+        self.unembedding = Linear(d_model, self.questions * classes, bias=False, rng=rng, dtype=dtype)
         up = [f"blocks.{i}" for i in range(layers)]
         self.FORWARD = (*self.FORWARD[:2], *up, *self.FORWARD[3:])
         self.BACKWARD = (*self.BACKWARD[:1], *reversed(up), *self.BACKWARD[2:])

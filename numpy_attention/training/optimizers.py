@@ -15,7 +15,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..engine.arguments import is_number, positive
+from ..engine.arguments import is_number, positive, switch
 
 SMALL = 1 << 15         # numbers: a larger array is updated by itself
 
@@ -128,6 +128,7 @@ class SGD(Optimizer):
 
     def __init__(self, layer, lr, *, momentum=0.0, dampening=0.0, nesterov=False, weight_decay=0.0):
         self.momentum, self.dampening = in_range("momentum", momentum), in_range("dampening", dampening)
+        nesterov = switch("nesterov", nesterov)
         if nesterov and (momentum == 0 or dampening != 0):
             raise ValueError("nesterov looks ahead along the velocity: it needs momentum > 0 and dampening = 0")
         self.nesterov = nesterov
@@ -172,7 +173,7 @@ class Adam(Optimizer):
             raise ValueError(f"betas must be two numbers, (β₁, β₂), such as (0.9, 0.999); got {betas!r}")
         self.betas = tuple(in_range(f"betas[{i}]", beta, below=1) for i, beta in enumerate(betas))
         self.eps = in_range("eps", eps)
-        self.slots = ("m", "v", "v_max") if amsgrad else ("m", "v")
+        self.slots = ("m", "v", "v_max") if switch("amsgrad", amsgrad) else ("m", "v")
         super().__init__(layer, lr, weight_decay)
 
     def update(self, p, g, lr, m, v, v_max=None):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..engine.arguments import generator
 from ..engine.layer import Layer
 from ..layers.embedding import Embedding
 from ..layers.multi_head import MultiHeadAttention
@@ -171,7 +172,7 @@ class Pipeline(Layer):
 
     def __init__(self, num_embeddings, d_model, num_heads, rng=None):
         super().__init__()
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         self.embedding = Embedding(num_embeddings, d_model, rng=rng)
         self.mha = MultiHeadAttention(d_model, num_heads, rng=rng)
 

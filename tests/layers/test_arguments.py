@@ -28,6 +28,54 @@ def test_no_number(name, value):
     assert "must" in str(raised.value)
 
 
+SWITCHES = {
+    "bias": [lambda value: na.Linear(2, 3, bias=value), lambda value: na.LayerNorm(3, bias=value),
+             lambda value: na.MultiHeadAttention(4, 2, bias=value)],
+    "affine": [lambda value: na.LayerNorm(3, affine=value), lambda value: na.RMSNorm(3, affine=value)],
+    "norm_first": [lambda value: na.Residual(na.Linear(2, 2), na.LayerNorm(2), norm_first=value),
+                   lambda value: na.TransformerEncoderLayer(4, 2, norm_first=value)],
+    "bias_first": [lambda value: na.ScaledDotProductAttention(softcap=2, bias_first=value)],
+    "interleaved": [lambda value: na.Rotary(4, interleaved=value),
+                    lambda value: na.RotaryAttention(4, interleaved=value)],
+    "causal": [lambda value: na.BlockedAttention(causal=value), lambda value: na.training.ToyModel(3, 4, causal=value)],
+    "learned": [lambda value: na.ExtraKeyAttention(2, 3, 3, learned=value)],
+    "zero": [lambda value: na.ExtraKeyAttention(2, 3, 3, zero=value)],
+    "bidirectional": [lambda value: na.RelativePositionBias(2, bidirectional=value)],
+    "nesterov": [lambda value: na.SGD(na.Linear(2, 2), lr=0.1, momentum=0.5, nesterov=value)],
+    "amsgrad": [lambda value: na.Adam(na.Linear(2, 2), amsgrad=value)],
+    "norm": [lambda value: na.training.ToyModel(3, 4, norm=value)],
+    "tied": [lambda value: na.training.ToyModel(3, 4, tied=value)],
+    "ring": [lambda value: na.training.task("shift", ring=value)],
+    "bos": [lambda value: na.training.task("induction", bos=value)],
+}
+
+
+@pytest.mark.parametrize("value", ["no", "", 0, 1, 0.5, None, [], np.ones(2, bool)], ids=repr)
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_switch_is_true_or_false(name, value):
+    for make in SWITCHES[name]:
+        with pytest.raises(TypeError, match=f"^{name} must be True or False, got"):
+            make(value)
+        make(np.bool_(True))
+
+
+@pytest.mark.parametrize("make", [
+    lambda rng: na.Linear(2, 3, rng=rng), lambda rng: na.Embedding(2, 3, rng=rng), lambda rng: na.Dropout(0.5, rng=rng),
+    lambda rng: na.MultiHeadAttention(4, 2, rng=rng), lambda rng: na.training.task("reverse").batch(2, rng=rng),
+], ids=["Linear", "Embedding", "Dropout", "MultiHeadAttention", "batch"])
+def test_a_seed_that_is_none(make):
+    for rng, error in ((True, TypeError), ("0", TypeError), (0.5, TypeError), (-1, ValueError), (1j, TypeError)):
+        with pytest.raises(error, match="^rng must be a seed"):
+            make(rng)
+    make(np.random.default_rng(0)), make(None), make(np.int64(3))
+
+
+@pytest.mark.parametrize("dtype", [int, bool, "float33", 3, "i4", object])
+def test_a_dtype_that_learns_nothing(dtype):
+    with pytest.raises(TypeError, match="^dtype must be a float or complex dtype"):
+        na.Linear(2, 3, dtype=dtype)
+
+
 @pytest.mark.parametrize("value", [2, 0.5, np.float32(0.5), np.int8(1), np.float64(0.5)], ids=repr)
 def test_a_number(value):
     assert na.ScaledDotProductAttention(scale=value, softcap=value).scale == value

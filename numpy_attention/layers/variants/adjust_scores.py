@@ -3,6 +3,7 @@
 A softcap bends large scores down; a bias, made of floats, gives some pairs a head start and others a handicap. Both
 are left out unless asked for, and then the scores pass through as they are.
 """
+from ...engine.arguments import switch
 from ...engine.layer import Layer
 from ...engine.mask_and_bias import fit, sum_like
 from .soft_cap import SoftCap
@@ -29,7 +30,7 @@ class AdjustScores(Layer):
     def __init__(self, *, softcap=None, bias_first=False):
         super().__init__()
         self.soft_cap = None if softcap is None else SoftCap(softcap)
-        self.bias_first = bool(bias_first)
+        self.bias_first = switch("bias_first", bias_first)
         if softcap is not None and not bias_first:
             self.restate(biased="capped + bias")
         if bias_first:

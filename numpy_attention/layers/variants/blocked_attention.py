@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import scale_factor, size, whole
+from ...engine.arguments import generator, scale_factor, size, switch, whole
 from ...engine.layer import Layer
 from ...engine.mask_and_bias import gather, take_mask_and_bias
 from ...engine.row_blocks import at_once
@@ -52,10 +52,10 @@ class BlockedAttention(Layer):
         self.query_block, self.key_block = size("query_block", query_block), size("key_block", key_block)
         if offset is not None and not causal:
             raise ValueError(f"offset is the place of the first query when causal=True; got offset={offset!r} without")
-        self.causal = self.asks_places = bool(causal)
+        self.causal = self.asks_places = switch("causal", causal)
         self.scale = scale_factor(scale)
         self.offset = None if offset is None else whole("offset", offset)
-        self.p, self.rng = Dropout(dropout).p, np.random.default_rng(rng)
+        self.p, self.rng = Dropout(dropout).p, generator(rng)
 
     def forward(self, Q, K, V, *, mask=None, bias=None, query_offset=None):
         given, dtype = self._take(Q, K, V, mask, bias, query_offset)

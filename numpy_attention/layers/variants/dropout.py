@@ -6,7 +6,7 @@ simply switched off with `layer.eval()`. Backward goes through the same holes as
 """
 import numpy as np
 
-from ...engine.arguments import is_number
+from ...engine.arguments import generator, is_number
 from ...engine.layer import Layer
 
 
@@ -37,7 +37,7 @@ class Dropout(Layer):
         if not is_number(p) or not 0 <= p < 1:
             raise ValueError(f"p is the probability of falling out and must lie in 0 <= p < 1; got {p!r}")
         self.p = float(p)
-        self.rng = np.random.default_rng(rng)
+        self.rng = generator(rng)
 
     @property
     def drops(self):

@@ -6,7 +6,7 @@ hidden, so that no query is left without a key.
 """
 import numpy as np
 
-from ...engine.arguments import precision, size
+from ...engine.arguments import generator, precision, size, switch
 from ...engine.layer import parts
 from ...engine.mask_and_bias import take_mask_and_bias
 from ...engine.options import needs_place
@@ -66,7 +66,7 @@ class ExtraKeyAttention(AroundAttention):
     def __init__(self, num_heads, d_k, d_v, *, learned=True, zero=False, attention=None, rng=None, dtype=np.float64):
         super().__init__()
         self.num_heads, self.d_k, self.d_v = size("num_heads", num_heads), size("d_k", d_k), size("d_v", d_v)
-        self.zero = zero
+        learned, self.zero = switch("learned", learned), switch("zero", zero)
         self.attention = self.inner(attention)
         if any(isinstance(part, ExtraKeyAttention) for part in parts(self.attention)):
             raise ValueError("one ExtraKeyAttention holds both extra keys: give it learned=True and zero=True")
@@ -77,7 +77,7 @@ class ExtraKeyAttention(AroundAttention):
         names = ("scores", "capped", "biased", "weights", "dropped", "dweights", "dscores")
         self.inner_shapes = {**dict.fromkeys(names, "N H L S_more"), "dK": "N H S_more d_k", "dV": "N H S_more d_v"}
         if learned:
-            rng, dtype = np.random.default_rng(rng), precision(dtype)
+            rng, dtype = generator(rng), precision(dtype)
             self.params["extra_key"] = rng.standard_normal((self.num_heads, 1, d_k)).astype(dtype)
             self.params["extra_value"] = rng.standard_normal((self.num_heads, 1, d_v)).astype(dtype)
 

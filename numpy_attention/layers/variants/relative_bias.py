@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import precision, size, whole
+from ...engine.arguments import generator, precision, size, switch, whole
 from ...engine.layer import Layer
 from ...engine.mask_and_bias import fit_bias, sum_like
 from ...engine.shapes import check_QKV
@@ -39,9 +39,10 @@ class RelativePositionBias(Layer):
 
     def __init__(self, num_heads, *, num_buckets=32, max_distance=128, bidirectional=True, rng=None, dtype=np.float64):
         super().__init__()
-        H, self.max_distance, self.bidirectional = size("num_heads", num_heads), max_distance, bidirectional
+        H, self.max_distance = size("num_heads", num_heads), max_distance
+        self.bidirectional = switch("bidirectional", bidirectional)
         t5_buckets(np.arange(1), num_buckets=num_buckets, max_distance=max_distance, bidirectional=bidirectional)
-        self.params["table"] = np.random.default_rng(rng).standard_normal((num_buckets, H)).astype(precision(dtype))
+        self.params["table"] = generator(rng).standard_normal((num_buckets, H)).astype(precision(dtype))
 
     def forward(self, relative):
         table, relative = self.params["table"], np.array(relative)

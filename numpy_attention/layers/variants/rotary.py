@@ -6,7 +6,7 @@ q_m · k_n is the same for (3, 1), (7, 5) and (12, 10). A rotation is undone by 
 """
 import numpy as np
 
-from ...engine.arguments import finite, rectangular, size, whole
+from ...engine.arguments import finite, rectangular, size, switch, whole
 from ...engine.layer import Layer, parts
 from .around_attention import AroundAttention
 
@@ -38,7 +38,8 @@ class Rotary(Layer):
 
     def __init__(self, d, *, base=10000.0, interleaved=False):
         super().__init__()
-        self.d, self.base, self.interleaved = size("d", d), finite("base", base, above=0), interleaved
+        self.d, self.base = size("d", d), finite("base", base, above=0)
+        self.interleaved = switch("interleaved", interleaved)
         if self.d % 2:
             raise ValueError(f"d must be even, since columns are turned in pairs; got {d}")
         self.speeds = self.base ** (-np.arange(0, self.d, 2) / self.d)       # (d/2,)

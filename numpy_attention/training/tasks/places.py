@@ -7,7 +7,7 @@ weights are one distribution, and what it gathers is one mixture.
 """
 import numpy as np
 
-from ...engine.arguments import size, whole
+from ...engine.arguments import size, switch, whole
 from .recipe import Batch, Task, onehot, several
 
 
@@ -58,7 +58,7 @@ class Shift(Places):
 
     def __init__(self, V=10, L=10, by=1, ring=True):
         V, L = size("V", V), size("L", L)
-        super().__init__([places_left(L, by, "by")], vocab=V, length=L, V=V, L=L, by=by, ring=ring)
+        super().__init__([places_left(L, by, "by")], vocab=V, length=L, V=V, L=L, by=by, ring=switch("ring", ring))
 
     def make(self, N, rng):
         batch = super().make(N, rng)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...engine.arguments import size
+from ...engine.arguments import generator, size
 
 NOT_ASKED = -1          # the label of a place where no answer is asked for
 
@@ -59,7 +59,7 @@ class Task:
 
     def batch(self, N, rng=None):
         """N new exercises as a Batch; rng is a seed or a np.random.Generator, which moves on."""
-        return self.make(size("N", N), np.random.default_rng(rng))
+        return self.make(size("N", N), generator(rng))
 
     def make(self, N, rng):
         """The recipe itself: what a new task has to write."""
@@ -99,7 +99,7 @@ def at_least(name, value, least, why):
 
 def several(value):
     """`value` as a tuple: several numbers as they are, a single one alone."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    return tuple(value) if isinstance(value, (tuple, list, np.ndarray)) and np.ndim(value) else (value,)
 
 
 def onehot(places, S):

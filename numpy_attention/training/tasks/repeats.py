@@ -7,7 +7,7 @@ close it; so does a stream that jumps.
 """
 import numpy as np
 
-from ...engine.arguments import size
+from ...engine.arguments import size, switch
 from .recipe import Batch, Task, at_least, several, shared
 
 
@@ -39,12 +39,13 @@ class Induction(Task):
         V, L, periods = size("V", V), size("L", L), several(periods)
         shortest, longest = (size("each period", p) for p in (periods[0], periods[-1]))
         periods = periods * 2 if len(periods) == 1 else periods
-        most = min(V, L - 1 - bool(bos))
+        bos, everywhere = switch("bos", bos), switch("everywhere", everywhere)
+        most = min(V, L - 1 - bos)
         if len(periods) != 2 or not 1 <= shortest <= longest <= most:
             raise ValueError(f"periods must be (shortest, longest) with 1 <= shortest <= longest <= {most}: a block "
                              f"has no letter twice (V = {V}) and its repeat must be read (L = {L}); got {periods}")
-        super().__init__(vocab=V + bool(bos), length=L, V=V, L=L, periods=periods, bos=bool(bos),
-                         everywhere=bool(everywhere))
+        super().__init__(vocab=V + bos, length=L, V=V, L=L, periods=periods, bos=bos,
+                         everywhere=everywhere)
 
     def make(self, N, rng):
         V, L, (shortest, longest), bos, everywhere = self.settings.values()
