@@ -5,10 +5,9 @@ prints, and returns the exit status: 0 done, 1 an exercise is not right yet, 2 w
 """
 import sys
 
-from ..words.files import write_whole
 from ..words.languages import LANGUAGES
 from ..words.terminal import wrap
-from .options import number
+from . import course_grade
 
 DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 
@@ -25,12 +24,7 @@ def configure(parser):
     start.add_argument("--lang", choices=LANGUAGES, default="both",
                        help="the lessons in Chinese, in English, or in both (%(default)s)")
     start.set_defaults(run=start_folder)
-    grade = commands.add_parser("grade", help="run all checks of the lessons in a folder")
-    grade.add_argument("folder", metavar="DIR", help="a folder that `course start` has filled")
-    grade.add_argument("--junit", metavar="FILE", help="also write the result as JUnit XML")
-    grade.add_argument("--seconds", type=number(above=0, most=10**6), default=120,
-                       help="time limit for one notebook (%(default)g)")
-    grade.set_defaults(run=grade_folder)
+    course_grade.configure(commands.add_parser("grade", help="mark a student's notebooks, or a whole class's"))
     asks = commands.add_parser("interview", help="questions of an interview: it asks, waits for Enter, and shows")
     asks.add_argument("group", nargs="?", metavar="GROUP", help="one group of questions; all unless given")
     asks.add_argument("--lang", choices=LANGUAGES, default="both", help="(%(default)s)")
@@ -69,19 +63,6 @@ def start_folder(arguments):
     print(f"\nOpen them with: jupyter lab {arguments.folder}\n"
           f"Then: python -m numpy_attention course grade {arguments.folder}")
     return DONE
-
-
-def grade_folder(arguments):
-    """Run all checks, print the table, write JUnit XML if asked for."""
-    from ..course.grading import grade, junit, table
-    try:
-        grades = grade(arguments.folder, arguments.seconds)
-        if arguments.junit:
-            write_whole(arguments.junit, junit(grades))
-    except (ValueError, OSError) as error:
-        return _wrong(error)
-    print(table(grades))
-    return DONE if all(g.state == "right" for g in grades) else NOT_YET
 
 
 def interview(arguments):

@@ -54,20 +54,14 @@ class Learner:
             raise self.late
         self.calls.append((inputs, type(outcome["error"]) if "error" in outcome else outcome["value"]))
         if "error" in outcome:
-            raise self._raised(outcome["error"], inputs)
+            raise outcome["error"] if isinstance(outcome["error"], Trouble) else self._raised(outcome["error"], inputs)
         for position, (before, after) in enumerate(zip(inputs, given, strict=True)):
-            if isinstance(before, np.ndarray) and not _same(before, after):
+            if isinstance(before, np.ndarray) and not same_array(before, after):
                 raise self._changed(position, before, after)
         return outcome["value"]
 
     def _raised(self, error, inputs):
-        where = ""
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(__file__)]
-        code = getattr(self.function, "__code__", None)
-        own = [f for f in frames if code and f.filename == code.co_filename and f.lineno >= code.co_firstlineno]
-        if own:
-            line = f": {own[-1].line}" if own[-1].line else ""
-            where = f" (line {own[-1].lineno - code.co_firstlineno + 1} of {self.name}{line})"
+        where = where_it_broke(error, self.function)
         shapes = ", ".join(str(x.shape) if isinstance(x, np.ndarray) else repr(x)[:40] for x in inputs)
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         return Trouble(f"运行时出错：{said}{where}。输入的形状：{shapes}。",
@@ -117,9 +111,23 @@ def run(function, seconds):
     return {**outcome, "printed": screen.getvalue()}
 
 
-def _same(before, after):
-    return before.shape == after.shape and before.dtype == after.dtype and np.array_equal(
-        before, after, equal_nan=before.dtype.kind in "fc")
+def where_it_broke(error, function):
+    """ (line 3 of f: return x @ y)" for an error that came out of a function; "" if that cannot be seen."""
+    if hasattr(error, "where_it_broke"):        # it happened in another process
+        return error.where_it_broke
+    code = getattr(function, "__code__", None)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if code and f.filename == code.co_filename and f.lineno >= code.co_firstlineno]
+    if not own:
+        return ""
+    line = f": {own[-1].line}" if own[-1].line else ""
+    return f" (line {own[-1].lineno - code.co_firstlineno + 1} of {getattr(function, '__name__', 'it')}{line})"
+
+
+def same_array(before, after):
+    """Whether two things are arrays of the same shape, type and numbers."""
+    return (isinstance(before, np.ndarray) and isinstance(after, np.ndarray) and before.shape == after.shape
+            and before.dtype == after.dtype and np.array_equal(before, after, equal_nan=before.dtype.kind in "fc"))
 
 
 def _hint_for(error):

@@ -19,6 +19,7 @@ from ..words.languages import Words
 from .calling import SECONDS, Learner
 from .check_result import CheckResult
 from .comparing import BLANK, compare, is_coarse
+from .drawing import draws
 from .remark import Remark, Trouble
 
 GOLDEN = Words("参考数值", "golden numbers")
@@ -54,6 +55,8 @@ class Exercise:
         arguments: the names of the function's arguments; empty if the answer is not a function.
         minutes, difficulty: how long it takes, and how hard it is, from 1 to 3. steps: hints before the solution.
         own_hints: whether the stages find the hints themselves, because answers are not numbers to be compared.
+        points: what a right answer is worth.
+        library: what of the package an answer may call: "nothing", "softmax" (na.Softmax) or "everything".
     """
 
     name: str
@@ -68,6 +71,8 @@ class Exercise:
     difficulty: int = 1
     steps: tuple = ()
     own_hints: bool = False
+    points: float = 1
+    library: str = "nothing"
 
     def check(self, answer):
         """Put an answer through all stages; never raises for what the learner did."""
@@ -146,7 +151,7 @@ def random_case(make, reference, outputs, *, seeds=(1, 2), title=RANDOM, **toler
     """A stage: for the inputs of make(rng) the function returns what `reference` does."""
     def run(learner):
         for seed in seeds:
-            inputs = make(np.random.default_rng(seed))
+            inputs = make(draws(seed))
             found = outcome(learner(*inputs), reference(*inputs), outputs, **tolerance)
             if found:
                 return found

@@ -3,13 +3,14 @@
 import argparse
 import json
 import re
+import shutil
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from numpy_attention import course
 from numpy_attention.commands import course as command
-from numpy_attention.course import grading, lessons
+from numpy_attention.course import lessons
 
 LESSONS = lessons.lessons()
 TEACHING = [lesson for lesson in LESSONS if lesson.number != "18"]      # the interview asks, it does not teach
@@ -121,29 +122,22 @@ def test_grading_tells_what_is_right_wrong_and_not_tried(tmp_path, capsys):
     cells = [cell for cell in notebook["cells"] if "exercise" in lessons.tags(cell)]
     (tmp_path / "right").mkdir()
     (tmp_path / "right" / "01_mine.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
-    assert run("grade", str(tmp_path / "right")) == 0
+    assert run("grade", str(tmp_path / "right"), "--only", "01") == 0
     assert "2 of 2 exercises are right" in capsys.readouterr().out
 
     cells[0]["source"] = "%matplotlib inline\n1 / 0"
     cells[1]["source"] = cells[1]["source"].replace("np.sqrt(Q.shape[-1])", "Q.shape[-1]")
     (tmp_path / "01_mine.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
-    assert run("grade", str(tmp_path), "--junit", str(tmp_path / "junit.xml")) == 1
+    shutil.rmtree(tmp_path / "right")
+    assert run("grade", str(tmp_path), "--only", "01", "--junit", str(tmp_path / "junit.xml")) == 1
     out = capsys.readouterr().out
     assert "· 01  one-row-by-hand" in out
-    assert "ZeroDivisionError" in out
+    assert "No answer was handed to its check" in out.replace("\n", "")
     assert "✗ 01  attention-forward  0/4    weights is wrong at [0, 0]" in out
     suite = ET.parse(tmp_path / "junit.xml").getroot()[0]
     assert {key: suite.get(key) for key in ("tests", "failures", "skipped")} == {
         "tests": "2", "failures": "1", "skipped": "1"}
     assert "Divided by d_k" in suite.find("testcase/failure").text
-
-
-def test_grading_stops_a_notebook_that_never_ends(tmp_path):
-    notebook = {"cells": [{"cell_type": "code", "metadata": {}, "source": "while True: pass"}]}
-    (tmp_path / "01_endless.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
-    grades = grading.grade(tmp_path, seconds=0.5)
-    assert {g.state for g in grades} == {"not tried"}
-    assert "stopped after 0.5 s" in grades[0].says
 
 
 def test_grading_an_empty_folder_says_what_to_do(tmp_path, capsys):

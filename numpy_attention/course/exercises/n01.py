@@ -6,6 +6,7 @@ from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...walkthrough.examples import worked_example
 from ...words.languages import Words
 from ..comparing import compare, is_coarse
+from ..drawing import draws
 from ..exercise import GOLDEN, GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..remark import Remark
 
@@ -96,7 +97,7 @@ def _sizes(rng):
 
 def _slope(learner):
     """The package's backward, held against the learner's forward: a small step along a random direction."""
-    rng = np.random.default_rng(3)
+    rng = draws(3)
     inputs = _sizes(rng)
     step = step_for(learner(*inputs))
     upstream = rng.standard_normal((5, 3))
@@ -120,7 +121,7 @@ def step_for(answer):
 
 def _shift(learner):
     """Adding a number to all keys' scores of a query changes nothing; so does swapping key/value pairs."""
-    Q, K, V = _sizes(np.random.default_rng(4))
+    Q, K, V = _sizes(draws(4))
     order = np.array([2, 0, 4, 6, 1, 5, 3])
     plain, moved = learner(Q, K, V), learner(Q, K[order], V[order])
     found = outcome(plain, _engine(Q, K, V), OUTPUTS, atol=np.inf) or compare(np.sum(plain[0], axis=-1), np.ones(5), "Σ weights", "L")

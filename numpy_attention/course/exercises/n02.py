@@ -6,6 +6,7 @@ from ...layers.softmax import Softmax
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
+from ..drawing import draws
 from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..measuring import measured_gradients
 from .n01 import BY_HAND, softmax
@@ -110,13 +111,13 @@ def _block(rng):
 
 
 def _softmax_gradient(learner):
-    scores, upstream = np.random.default_rng(5).standard_normal((2, 3, 6))
+    scores, upstream = draws(5).standard_normal((2, 3, 6))
     found = learner(softmax(scores), upstream)
     return outcome(found, measured_gradients(Softmax(), [scores], upstream)[0], DSCORES_OUT)
 
 
 def _softmax_sums(learner):
-    weights, dweights = _rows(np.random.default_rng(6))
+    weights, dweights = _rows(draws(6))
     found = learner(weights, dweights)
     return outcome(found, weights, DSCORES_OUT, atol=np.inf) or compare(
         np.sum(found, axis=-1), np.zeros(4), "Σ dscores", "L", atol=1e-9)
@@ -134,13 +135,13 @@ def _sizes(rng):
 
 
 def _gradient(learner):
-    *inputs, upstream = _sizes(np.random.default_rng(7))
+    *inputs, upstream = _sizes(draws(7))
     return outcome(learner(*inputs, upstream), measured_gradients(ScaledDotProductAttention(), inputs, upstream), ALL_OUT)
 
 
 def _same_values(learner):
     """If all values are the same, where one looks makes no difference: dQ and dK are 0."""
-    Q, K, V, dheads = _sizes(np.random.default_rng(8))
+    Q, K, V, dheads = _sizes(draws(8))
     same = np.repeat(V[:1], len(V), axis=0)
     found = learner(Q, K, same, dheads)
     expected = _engine(Q, K, same, dheads)
@@ -163,5 +164,5 @@ EXERCISES = (
     Exercise("attention-backward", "02", Words("写出整个注意力的反向。", "The backward pass of the whole of attention."),
              (golden((*BY_HAND, DHEADS), (DQ, DK, DV), ALL_OUT, **LOOSE),
               random_case(_sizes, _engine, ALL_OUT), CheckStage(GRADIENT, _gradient),
-              CheckStage(INVARIANT, _same_values)), backward, BACKWARD_MISTAKES, arguments="Q, K, V, dheads"),
+              CheckStage(INVARIANT, _same_values)), backward, BACKWARD_MISTAKES, arguments="Q, K, V, dheads", library="softmax"),
 )

@@ -5,6 +5,7 @@ import numpy as np
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import BLANK, compare
+from ..drawing import draws
 from ..exercise import GOLDEN, GRADIENT, INVARIANT, RANDOM, CheckStage, Exercise, Mistake
 from ..remark import Remark
 from .n01 import BY_HAND
@@ -92,7 +93,7 @@ def _stages(exact):
 
     def random(learner):
         for seed, shape in ((1, (5,)), (2, (2, 3, 2))):
-            rng = np.random.default_rng(seed)
+            rng = draws(seed)
             x, c = rng.standard_normal((2, *shape))
 
             def f(x, c=c):
@@ -105,7 +106,7 @@ def _stages(exact):
 
     def attention(learner):
         Q, K, V = BY_HAND
-        layer, upstream = ScaledDotProductAttention(), np.random.default_rng(3).standard_normal((3, 4))
+        layer, upstream = ScaledDotProductAttention(), draws(3).standard_normal((3, 4))
         layer(Q, K, V)
         dQ, _, _ = layer.backward(upstream)
 

@@ -5,6 +5,7 @@ import numpy as np
 from ...layers.softmax import Softmax
 from ...words.languages import Words
 from ..comparing import compare
+from ..drawing import draws
 from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, random_case
 from .n01 import BY_HAND, softmax, step_for
 
@@ -49,7 +50,7 @@ def _engine_top(Q, K, scale):
 
 def _slope(learner):
     """How fast the top weight grows with the scale: p (s − Σ p s) for the largest share p of each row."""
-    Q, K, scale = _sizes(np.random.default_rng(3))
+    Q, K, scale = _sizes(draws(3))
     scores, h = Q @ K.T, step_for(learner(Q, K, scale))
     p = softmax(scores * scale)
     top = np.arange(4), scores.argmax(axis=-1)
@@ -60,7 +61,7 @@ def _slope(learner):
 
 
 def _extremes(learner):
-    Q, K, _ = _sizes(np.random.default_rng(4))
+    Q, K, _ = _sizes(draws(4))
     return compare(learner(Q, K, 0.0), 1 / 7, "mean top weight (scale = 0)") or compare(
         learner(Q, K, 1e4), 1.0, "mean top weight (scale = 10000)")
 
@@ -71,7 +72,7 @@ def _settings(rng):
 
 def _simulated(learner):
     """Draw queries and keys and look: scaled scores should have standard deviation 1."""
-    rng = np.random.default_rng(5)
+    rng = draws(5)
     Q, K = 2 * rng.standard_normal((2, 400, 64))
     spread = (Q @ K.T * learner(64, 2.0)).std()
     return compare(spread, 1.0, "std(scale · Q Kᵀ)", atol=0.03)
@@ -85,7 +86,7 @@ EXERCISES = (
     Exercise("mean-top-weight", "04", Words("测量 softmax 有多饱和。", "Measure how saturated a softmax is."),
              (golden((BY_HAND[0], BY_HAND[1], 0.5), np.float64(0.765341), TOP, atol=1e-5),
               random_case(_sizes, _engine_top, TOP), CheckStage(GRADIENT, _slope), CheckStage(INVARIANT, _extremes)),
-             mean_top_weight, TOP_MISTAKES, arguments="Q, K, scale"),
+             mean_top_weight, TOP_MISTAKES, arguments="Q, K, scale", library="softmax"),
     Exercise("right-scale", "04", Words("如果 q 和 k 的标准差是 σ，该乘以多少？", "Which scale is right when q and k have standard deviation σ?"),
              (golden((4, 1.0), np.float64(0.5), SCALE), random_case(_settings, right_scale, SCALE),
               CheckStage(Words("模拟", "simulation"), _simulated), CheckStage(INVARIANT, _doubled)),

@@ -5,6 +5,7 @@ import numpy as np
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
 from ..comparing import compare
+from ..drawing import draws
 from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..remark import Remark
 from .n01 import BY_HAND, HEADS, softmax, step_for
@@ -87,7 +88,7 @@ def _engine(x, W_Q, W_K, W_V):
 
 def _slope(learner):
     """dx of the learner's forward along a random direction, against the package's: three ways add up."""
-    rng = np.random.default_rng(3)
+    rng = draws(3)
     x, *W = _sizes(rng)
     way, upstream, step = rng.standard_normal(x.shape), rng.standard_normal((len(x), 3)), step_for(learner(x, *W))
     above, below = learner(x + step * way, *W), learner(x - step * way, *W)
@@ -102,7 +103,7 @@ def _slope(learner):
 
 
 def _symmetric(learner):
-    x, W_Q, _, W_V = _sizes(np.random.default_rng(4))
+    x, W_Q, _, W_V = _sizes(draws(4))
     answer = learner(x, W_Q, W_Q, W_V)
     found = outcome(answer, _engine(x, W_Q, W_Q, W_V), OUTPUTS, atol=np.inf)
     return found or compare(answer[0], np.asarray(answer[0]).T, "scores (W_K = W_Q)", "L S")
@@ -114,7 +115,7 @@ def _ring(rng):
 
 def _never_all(learner):
     for seed in range(20):
-        table = np.random.default_rng(seed).standard_normal((6, 6))
+        table = draws(seed).standard_normal((6, 6))
         count = learner(table + table.T)
         if np.ndim(count) or not 0 < count < 6:
             return Remark(Words(f"对称的 6 × 6 分数得到了 {count}；应该在 1 和 5 之间。",
@@ -126,7 +127,7 @@ EXERCISES = (
     Exercise("self-attention", "05", Words("从 x 和三个矩阵写出自注意力。", "Self-attention from x and three matrices."),
              (golden((np.eye(3), *BY_HAND), (SCORES, HEADS), OUTPUTS, atol=1e-5),
               random_case(_sizes, _engine, OUTPUTS), CheckStage(GRADIENT, _slope), CheckStage(INVARIANT, _symmetric)),
-             self_attention, SELF_MISTAKES, arguments="x, W_Q, W_K, W_V"),
+             self_attention, SELF_MISTAKES, arguments="x, W_Q, W_K, W_V", library="softmax"),
     Exercise("previous-beats-next", "05", Words("环上有几个位置更看重前一个？", "How many places of a ring prefer the previous one?"),
              (golden((np.array([[1., 1, 7, 4], [5, 6, 7, 0], [4, 1, 4, 9], [5, 0, 5, 1]]),), np.int64(1), COUNT),
               random_case(_ring, lambda s: np.int64(previous_beats_next(s)), COUNT, seeds=(1, 2, 5)),

@@ -5,6 +5,7 @@ import numpy as np
 from ...layers.heads import MergeHeads, SplitHeads
 from ...words.languages import Words
 from ..comparing import compare
+from ..drawing import draws
 from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 
 HEADS = (("heads", "N H L d"),)
@@ -56,14 +57,14 @@ def _heads(rng):
 
 def _split_adjoint(learner):
     """The gradient of Σ y ∘ split(x) is merge(y): splitting only moves numbers, so its backward moves them back."""
-    x, H = _x(np.random.default_rng(5))
-    y = np.random.default_rng(6).standard_normal((2, 3, 4, 2))
+    x, H = _x(draws(5))
+    y = draws(6).standard_normal((2, 3, 4, 2))
     found = outcome(learner(x, H), y, HEADS, atol=np.inf)
     return found or compare((learner(x, H) * y).sum(), (x * MergeHeads()(y)).sum(), "Σ y ∘ split(x)")
 
 
 def _split_inverse(learner):
-    x, _ = _x(np.random.default_rng(7))
+    x, _ = _x(draws(7))
     for H in (1, 2, 6):
         answer = learner(x, H)
         found = outcome(answer, SplitHeads(H)(x), HEADS, atol=np.inf) or compare(MergeHeads()(answer), x, "merge(split(x))", "N L D")
@@ -73,14 +74,14 @@ def _split_inverse(learner):
 
 
 def _merge_adjoint(learner):
-    heads, = _heads(np.random.default_rng(8))
-    y = np.random.default_rng(9).standard_normal((2, 4, 15))
+    heads, = _heads(draws(8))
+    y = draws(9).standard_normal((2, 4, 15))
     found = outcome(learner(heads), y, CONCAT, atol=np.inf)
     return found or compare((learner(heads) * y).sum(), (heads * SplitHeads(3)(y)).sum(), "Σ y ∘ merge(heads)")
 
 
 def _merge_inverse(learner):
-    x = np.random.default_rng(10).standard_normal((4, 6))
+    x = draws(10).standard_normal((4, 6))
     for H in (1, 2, 6):
         found = outcome(learner(SplitHeads(H)(x)), x, (("merge(split(x))", "L D"),))
         if found:

@@ -6,6 +6,7 @@ from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...masks import causal_mask
 from ...words.languages import Words
 from ..comparing import BLANK
+from ..drawing import draws
 from ..exercise import CheckStage, Exercise, Mistake
 from ..remark import Remark
 
@@ -59,7 +60,7 @@ LEAKY = ((MISSED, _attend(lambda L: np.ones((L, L), bool))), (MISSED, lambda x: 
 
 
 def _tokens(L=7):
-    return np.random.default_rng(L).standard_normal((L, 4))
+    return draws(L).standard_normal((L, 4))
 
 
 def _verdict(learner, forward):

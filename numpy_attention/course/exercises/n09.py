@@ -5,6 +5,7 @@ import numpy as np
 from ...training.measure import prefix_match_score
 from ...words.languages import Words
 from ..comparing import compare
+from ..drawing import draws
 from ..exercise import INVARIANT, CheckStage, Exercise, Mistake, golden, random_case
 
 SCORE = (("score", "H"),)
@@ -74,7 +75,7 @@ def _perfect(learner):
 
 def _slope(learner):
     """The score is a mean of weights, so it is linear in them: half of this and half of that gives the mean of both."""
-    weights, tokens = _make(np.random.default_rng(7))
+    weights, tokens = _make(draws(7))
     other = np.broadcast_to(np.tri(9) / np.arange(1, 10)[:, None], weights.shape).copy()
     return compare(learner((weights + other) / 2, tokens),
                    (np.asarray(learner(weights, tokens)) + np.asarray(learner(other, tokens))) / 2, "score", "H")

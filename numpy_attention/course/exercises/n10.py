@@ -4,6 +4,7 @@ import numpy as np
 
 from ...layers.variants.scaled_dot_product import ScaledDotProductAttention
 from ...words.languages import Words
+from ..drawing import draws
 from ..exercise import GRADIENT, INVARIANT, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..measuring import measured_gradients
 from .n01 import BY_HAND, softmax
@@ -61,7 +62,7 @@ def _engine(query, memory, W_Q, W_K, W_V, dheads):
 
 
 def _gradient(learner):
-    query, memory, q, k, v, upstream = _sizes(np.random.default_rng(5))
+    query, memory, q, k, v, upstream = _sizes(draws(5))
 
     def forward(query, memory):
         return ScaledDotProductAttention()(query @ q, memory @ k, memory @ v)
@@ -71,7 +72,7 @@ def _gradient(learner):
 
 def _slots(learner):
     """A memory is a set: in another order, its gradients come in that order, and the queries' stay."""
-    query, memory, *rest = _sizes(np.random.default_rng(6))
+    query, memory, *rest = _sizes(draws(6))
     order = np.array([3, 1, 6, 4, 0, 5, 2])
     plain, moved = learner(query, memory, *rest), learner(query, memory[order], *rest)
     found = outcome(plain, _engine(query, memory, *rest), OUTPUTS, atol=np.inf)
@@ -82,5 +83,5 @@ EXERCISES = (
     Exercise("cross-backward", "10", Words("写出交叉注意力的反向传播。", "The backward pass of cross-attention."),
              (golden((QUERY, MEMORY, W_Q, W_K, W_V, DHEADS), (DQ @ W_Q.T, DK @ W_K.T + DV @ W_V.T), OUTPUTS, atol=1e-5),
               random_case(_sizes, _engine, OUTPUTS), CheckStage(GRADIENT, _gradient), CheckStage(INVARIANT, _slots)),
-             cross_backward, MISTAKES, arguments="query, memory, W_Q, W_K, W_V, dheads"),
+             cross_backward, MISTAKES, arguments="query, memory, W_Q, W_K, W_V, dheads", library="softmax"),
 )

@@ -127,5 +127,5 @@ EXERCISES = (
              (CheckStage(Words("不误报", "no false alarm"), _no_false_alarm), CheckStage(Words("前向的错误", "bugs of forward"), _kills(FORWARD_BUGS, BLIND_FORWARD)),
               CheckStage(Words("掩码的错误", "bugs of masks"), _kills(MASK_BUGS, NO_MASK)),
               CheckStage(Words("反向的错误", "bugs of backward"), _kills(GRADIENT_BUGS, BLIND_BACKWARD))),
-             test_attention, MISTAKES, arguments="mha", own_hints=True, seconds=10),
+             test_attention, MISTAKES, arguments="mha", own_hints=True, seconds=10, library="everything"),
 )

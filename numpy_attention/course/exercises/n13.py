@@ -4,6 +4,7 @@ import numpy as np
 
 from ...words.languages import Words
 from ..comparing import compare, is_coarse
+from ..drawing import draws
 from ..exercise import GOLDEN, INVARIANT, RANDOM, CheckStage, Exercise, Mistake
 from ..remark import Remark
 
@@ -31,7 +32,7 @@ def same_output(weights, V):
 
 
 def _case(S, d_v, seed):
-    rng = np.random.default_rng(seed)
+    rng = draws(seed)
     weights = rng.random(S) + 0.2
     return weights / weights.sum(), rng.standard_normal((S, d_v))
 

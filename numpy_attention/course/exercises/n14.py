@@ -8,6 +8,7 @@ from ...layers.multi_head import MultiHeadAttention
 from ...words.languages import Words
 from ..capstone import BACKWARD_BUGS, FORWARD_BUGS, NAMES, backward, forward, masked_softmax
 from ..comparing import compare
+from ..drawing import draws
 from ..exercise import GRADIENT, INVARIANT, RANDOM, CheckStage, Exercise, Mistake, golden, outcome, random_case
 from ..remark import Remark
 
@@ -86,12 +87,12 @@ def _scores(rng):
 
 
 def _large(learner):
-    scores, mask = _scores(np.random.default_rng(3))
+    scores, mask = _scores(draws(3))
     return outcome(learner(scores * 1000, mask), masked_softmax(scores * 1000, mask), SHARES)
 
 
 def _hidden_scores_do_not_matter(learner):
-    scores, mask = _scores(np.random.default_rng(4))
+    scores, mask = _scores(draws(4))
     return outcome(learner(np.where(mask, scores, 99.0), mask), masked_softmax(scores, mask), SHARES)
 
 
@@ -125,7 +126,7 @@ FORWARD_MISTAKES = (
 
 def _causal(learner):
     """What comes later does not change what came before."""
-    x, p, H, mask = _case(np.random.default_rng(5))
+    x, p, H, mask = _case(draws(5))
     before = learner(x, p, H, mask)
     found = outcome(before, _engine(x, p, H, mask), OUTPUTS, atol=np.inf)
     if found:
@@ -141,7 +142,7 @@ def _causal(learner):
 
 def _permuted(learner):
     """Without a mask outputs follow their tokens."""
-    x, p, H, _ = _case(np.random.default_rng(6))
+    x, p, H, _ = _case(draws(6))
     order, everything = np.array([3, 0, 4, 1, 2]), np.ones((5, 5), bool)
     plain, moved = learner(x, p, H, everything), learner(x[:, order], p, H, everything)
     found = outcome(plain, _engine(x, p, H, everything), OUTPUTS, atol=np.inf)
@@ -194,7 +195,7 @@ def _torch_gradients(learner):
 
 def _random_gradients(learner):
     for seed, causal in ((1, True), (2, False)):
-        rng = np.random.default_rng(seed)
+        rng = draws(seed)
         x, p, H, mask = _case(rng, causal=causal)
         dout = rng.standard_normal(x.shape)
         found = _backward_outcome(learner(x, p, H, mask, dout), _engine_backward(x, p, H, mask, dout))
@@ -205,7 +206,7 @@ def _random_gradients(learner):
 
 def _slope(learner):
     """All gradients at once along one random direction, held against the reference forward, by the complex step."""
-    rng = np.random.default_rng(7)
+    rng = draws(7)
     x, p, H, mask = _case(rng)
     dout, way = rng.standard_normal(x.shape), {name: rng.standard_normal(a.shape) for name, a in {**p, "x": x}.items()}
     flat = _flat(learner(x, p, H, mask, dout))
@@ -222,9 +223,9 @@ def _slope(learner):
 
 def _same_values(learner):
     """Where all values are alike it makes no difference whom one looks at: W_Q and W_K have gradient 0."""
-    x, p, H, mask = _case(np.random.default_rng(8))
+    x, p, H, mask = _case(draws(8))
     p["W_V"] = 0 * p["W_V"]
-    flat = _flat(learner(x, p, H, mask, np.random.default_rng(9).standard_normal(x.shape)))
+    flat = _flat(learner(x, p, H, mask, draws(9).standard_normal(x.shape)))
     if isinstance(flat, Remark):
         return flat
     for name in ("W_Q", "W_K"):

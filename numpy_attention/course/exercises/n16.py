@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...words.languages import Words
+from ..drawing import draws
 from ..exercise import GOLDEN, INVARIANT, RANDOM, CheckStage, Exercise, Mistake, outcome
 
 OUT = (("out", "N L D"),)
@@ -15,14 +16,14 @@ def block(x, attention, norm, feed_forward, norm2):
 
 def _parts(seed):
     """Four functions that differ in all that matters; none is linear."""
-    W = np.random.default_rng(seed).standard_normal((4, 4, 4))
+    W = draws(seed).standard_normal((4, 4, 4))
     return tuple(lambda x, w=w: np.tanh(x @ w) + 0.1 for w in W)
 
 
 def _stage(title, *seeds):
     def run(learner):
         for seed in seeds:
-            x = np.random.default_rng([seed, 1]).standard_normal((2, 3, 4))
+            x = draws(seed, 1).standard_normal((2, 3, 4))
             found = outcome(learner(x, *_parts(seed)), block(x, *_parts(seed)), OUT)
             if found:
                 return found
@@ -32,7 +33,7 @@ def _stage(title, *seeds):
 
 def _silent(learner):
     """Layers that add nothing leave the stream as it is, whatever the norms do."""
-    x = np.random.default_rng(9).standard_normal((2, 3, 4))
+    x = draws(9).standard_normal((2, 3, 4))
     return outcome(learner(x, np.zeros_like, np.tanh, np.zeros_like, np.tanh), x, OUT)
 
 

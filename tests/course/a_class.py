@@ -1,0 +1,238 @@
+"""A class of forty made-up submissions: right, wrong, broken, hostile, cheating; and what each of them should get.
+
+    python tests/course/a_class.py FOLDER       write them, mark them, print the table and what is left on the machine
+
+Lesson 01 asks for a row by hand and for attention's forward pass, lesson 06 for two heads. Who hands in both right has
+three of three.
+"""
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from numpy_attention import course
+from numpy_attention.course import lessons
+
+FIRST, SIXTH = (next(lesson.path for lesson in lessons.lessons() if lesson.number == number) for number in ("01", "06"))
+
+SOLUTIONS = Path(course.__file__).parent / "exercises" / "n01.py"
+FORWARD = '''def attention(Q, K, V):
+    scores = Q @ K.T / np.sqrt(Q.shape[-1])
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = shares / shares.sum(axis=-1, keepdims=True)
+    return weights, weights @ V
+'''
+ROW = "my_row = [0.107, 0.107, 0.787]\n"
+HEADS = '''def two_heads(L):
+    places = np.eye(L)
+    Q = 30 * np.sqrt(L) * np.stack([np.roll(places, -1, axis=1), np.roll(places, 1, axis=1)])
+    return Q, np.stack([places, places])
+'''
+CHECK_ROW, CHECK_FORWARD, CHECK_HEADS = (
+    'course.check("one-row-by-hand", my_row)', 'course.check("attention-forward", attention)',
+    'course.check("two-heads", two_heads)')
+
+
+def copy_of(path, answers, *, before="", after=""):
+    """A learner's copy of a lesson with these cells in place of the exercises, one cell before and one behind."""
+    notebook = lessons.for_learners(lessons.read(path))
+    for cell in notebook["cells"]:
+        if "exercise" in lessons.tags(cell):
+            name = re.search(r'check\("([\w-]+)"', lessons.source(cell))[1]
+            cell["source"] = answers.get(name, lessons.source(cell))
+    first = next(i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code")
+    if before:
+        notebook["cells"].insert(first + 1, code(before))
+    if after:
+        notebook["cells"].append(code(after))
+    return notebook
+
+
+def code(text):
+    return {"cell_type": "code", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+
+
+def first_lesson(forward=FORWARD, row=ROW, check=CHECK_FORWARD, **around):
+    answers = {"one-row-by-hand": f"{row}\n{CHECK_ROW}", "attention-forward": f"{forward}\n{check}"}
+    return copy_of(FIRST, answers, **around)
+
+
+def sixth_lesson(heads=HEADS, **around):
+    return copy_of(SIXTH, {"two-heads": f"{heads}\n{CHECK_HEADS}"}, **around)
+
+
+def inside(line, then=FORWARD):
+    """The right answer with a line at the beginning of the function."""
+    return then.replace("    scores =", f"    {line}\n    scores =")
+
+
+# name: (notebooks by file name, states of one-row-by-hand, attention-forward, two-heads)
+R, W, N, M = "right", "wrong", "not tried", "missing"
+USUAL = {"06_why_many_heads.ipynb": sixth_lesson()}
+
+
+def student(states, *, files=None, sixth=True, name="01_attention_by_hand.ipynb", **first):
+    notebooks = {name: first_lesson(**first), **(USUAL if sixth else {}), **(files or {})}
+    return notebooks, states
+
+
+CLASS = {
+    "right": student((R, R, R)),
+    "right-other-words": student((R, R, R), forward=FORWARD.replace("scores", "s").replace("shares", "e")),
+    "right-with-einsum": student((R, R, R), forward=FORWARD.replace("Q @ K.T", "np.einsum('ik,jk->ij', Q, K)")),
+    "right-with-helper": student((R, R, R), before="S = [1]\nS.append(0)\ndef helper(x):\n    return x * S[0]",
+                                 forward=FORWARD.replace("Q @ K.T", "helper(Q @ K.T)")),
+    "right-jupyter": student((R, R, R), before="%matplotlib inline\n!ls\nx = 7\ndisplay(x)\nget_ipython()\nprint?\n"
+                             "import asyncio\nawait asyncio.sleep(0)\ny = (100\n% 7)\ntext = '''\n%not a magic\n'''",
+                             forward="%time z = 3\n" + FORWARD.replace("Q @ K.T", "(Q @ K.T) * (z == 3) * (y == 2)")),
+    "right-check-deleted": student((R, R, R), check=""),
+    "right-second-try": student(
+        (R, R, R), forward=f"def attention(Q, K, V):\n    return Q\n{CHECK_FORWARD}\n{FORWARD}"),
+    "right-trains-for-hours": student((R, R, R), before="import time\ndef slow():\n    time.sleep(3600)\nrun = slow()"),
+    "wrong-scale": student((R, W, R), forward=FORWARD.replace("np.sqrt(Q.shape[-1])", "Q.shape[-1]")),
+    "wrong-row": student((W, R, R), row="my_row = [0.12, 0.12, 0.76]"),
+    "wrong-by-heart": student((R, W, R), forward="def attention(Q, K, V):\n    return np.ones((3, 3)), 0 * V"),
+    "wrong-type": student((R, W, R), forward="def attention(Q, K, V):\n    return 'weights', {1, 2}"),
+    "not-tried": ({"01.ipynb": copy_of(FIRST, {}), "06.ipynb": copy_of(SIXTH, {})}, (N, N, N)),
+    "broken-syntax": student((R, N, R), forward="def attention(Q, K, V)\n    return", check=""),
+    "broken-json": ({"01_attention_by_hand.ipynb": '{"cells": [{"cell_type": "code", ', **USUAL}, (N, N, R)),
+    "gbk": ({"01_作业.ipynb": json.dumps(first_lesson(before="# 我的作业"), ensure_ascii=False).encode("gb18030"),
+             **USUAL}, (R, R, R)),
+    "renamed": ({"homework final (2).ipynb": first_lesson(), "b.ipynb": sixth_lesson()}, (R, R, R)),
+    "no-metadata": ({"a.ipynb": {"cells": first_lesson()["cells"]}, **USUAL}, (R, R, R)),
+    "no-tags": ({"a.ipynb": {"cells": [{**cell, "metadata": {}} for cell in first_lesson()["cells"]], "metadata": {}},
+                 **USUAL}, (R, R, R)),
+    "copies": student((R, R, R), files={"copy.ipynb": first_lesson(forward="def attention(Q, K, V):\n    return 1"),
+                                        "old/01.ipynb": first_lesson(row="my_row = [1, 0, 0]")}),
+    "missing-lesson": student((R, R, M), sixth=False),
+    "nothing": ({}, (M, M, M)),
+    "endless-cell": student((N, N, R), before="x = 1\nwhile True:\n    x += 1",
+                            row="my_row = [0.107 * x, 0.107, 0.787]", forward=inside("x")),
+    "endless-function": student((R, W, R), forward=inside("while True: pass")),
+    "endless-stubborn": student((R, W, R), forward=inside("while True:\n        try:\n            while True: pass\n"
+                                                          "        except BaseException: pass")),
+    "popen-sleeper": student((R, W, R), forward=inside("import subprocess; subprocess.Popen(['sleep', '301'])")),
+    "fork-bomb": student((R, W, R), forward=inside("import os\n    while True: os.fork()")),
+    "deletes-neighbours": student((R, R, R), forward=inside(
+        "import glob, os, shutil\n    for each in glob.glob('**', recursive=True): os.remove(each)\n"
+        "    shutil.rmtree('NEIGHBOURS', ignore_errors=True)")),
+    "kills-the-parent": student((R, W, R), forward=inside("import os; os.kill(os.getppid(), 9)")),
+    "kills-all": student((R, W, R), forward=inside("import os; os.kill(-1, 9)")),
+    "huge-print": student((R, R, R), before="y = [print('x' * 10**6) for _ in range(300)]",
+                          forward=inside("y; print('z' * 10**7)")),
+    "memory": student((R, W, R), forward=inside("x = [np.ones((20000, 20000)) for _ in range(99)]")),
+    "fills-the-disk": student((R, W, R), forward=inside("open('big', 'wb').write(bytes(10**9))")),
+    "os-exit": student((R, W, R), forward=inside("import os; os._exit(0)")),
+    "exit-in-a-cell": student((R, R, R), before="exit()"),
+    "recursion": student((R, W, R), forward=inside("return attention(Q, K, V)")),
+    "threads-go-on": student((R, R, R), before="import threading\ndef forever():\n    while True: pass\n"
+                             "t = threading.Thread(target=forever)\nt.start()\nimport atexit\natexit.register(forever)",
+                             forward=inside("t")),
+    "signals": student((R, R, R), before="import signal\nfor s in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):\n"
+                       "    z = signal.signal(s, signal.SIG_IGN)", forward=inside("z")),
+    "cheat-solution": student(
+        (R, N, R), check='course.check("attention-forward", course.exercises()["attention-forward"].solution)'),
+    "cheat-import": student((R, W, R), forward="""def attention(Q, K, V):
+    from numpy_attention.course.exercises import n01
+    return n01.attention(Q, K, V)"""),
+    "cheat-files": student((R, W, R), forward="""def attention(Q, K, V):
+    import glob, os
+    for path in ('SOLUTIONS', *glob.glob('/edition/**/n01.py', recursive=True)):
+        if os.path.exists(path):
+            space = {'np': np}
+            exec('def softmax' + open(path).read().split('def softmax')[1].split('def _engine')[0], space)
+            return space['attention'](Q, K, V)
+    return Q, K"""),
+    "cheat-verdict": student((R, W, R), before="from numpy_attention.course.check_result import CheckResult\n"
+                             "CheckResult.ok = property(lambda self: True)\n"
+                             "CheckResult.passed = property(lambda self: 4)\n"
+                             "CheckResult.__bool__ = lambda self: True\ncourse.check = lambda *a: True",
+                             forward="def attention(Q, K, V):\n    CheckResult\n    return Q, K"),
+    "cheat-result-file": student((R, W, R), forward="""def attention(Q, K, V):
+    import json, os, sys
+    told = json.dumps({"checks": {"attention-forward": {"ok": True, "passed": 4, "stages": 4, "says": ""}}})
+    for path in (*sys.argv[1:], 'results.json', '/tmp/results.json'):
+        try: open(path, 'w').write(told)
+        except OSError: pass
+    for fd in range(3, 20):
+        try: os.write(fd, told.encode())
+        except OSError: pass
+    os._exit(0)"""),
+    "cheat-library": student((R, R, R), forward="""def attention(Q, K, V):
+    layer = na.ScaledDotProductAttention()
+    heads = layer(Q, K, V)
+    return layer.weights, heads"""),
+    "cheat-numpy": student((R, W, R), before="np.allclose = np.array_equal = lambda *a, **k: True\n"
+                           "np.linalg.norm = lambda *a, **k: 0",
+                           forward="def attention(Q, K, V):\n    return Q @ K.T, V"),
+    "cheat-frames": student((R, W, R), forward="""def attention(Q, K, V):
+    import gc, sys
+    frame = sys._getframe()
+    while frame:
+        for value in frame.f_locals.values():
+            if hasattr(value, 'solution'): return value.solution(Q, K, V)
+        frame = frame.f_back
+    for each in gc.get_objects():
+        if type(each).__name__ == 'Exercise' and each.name == 'attention-forward': return each.solution(Q, K, V)
+    for module in list(sys.modules.values()):
+        if hasattr(module, 'EXERCISES'): return module.attention(Q, K, V)
+    return Q, K"""),
+}
+
+
+def write(folder, names=CLASS, neighbours="/nowhere"):
+    """Write the submissions of these students into `folder`."""
+    for name in names:
+        notebooks, _ = CLASS[name]
+        Path(folder, name).mkdir(parents=True)
+        for file, content in notebooks.items():
+            path = Path(folder, name, file)
+            path.parent.mkdir(exist_ok=True)
+            if isinstance(content, dict):
+                content = json.dumps(content).replace("NEIGHBOURS", str(neighbours))
+                content = content.replace("SOLUTIONS", str(SOLUTIONS))
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def processes():
+    """Command lines of all processes of this machine that may be ours."""
+    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    ours = "desk.serving|grading.examining|sleep 301|numpy_attention_desk"
+    return {line for line in found.splitlines() if re.search(ours, line)}
+
+
+def temporary():
+    """Folders of ours among the temporary ones."""
+    import tempfile
+    return {path.name for path in Path(tempfile.gettempdir()).glob("numpy_attention_*")}
+
+
+def main(folder):
+    """Write, mark, compare with what was expected, look at what is left."""
+    from numpy_attention.course import grading
+    from numpy_attention.course.grading import reports
+    left_before = processes(), temporary()
+    write(folder, neighbours=folder)
+    start = time.perf_counter()
+    grades = grading.grade(folder, jobs=2, only=["01", "06"], seconds=10, megabytes=1500)
+    took = time.perf_counter() - start
+    print(reports.text(grades, "en"))
+    wrong = 0
+    for name, (_, expected) in CLASS.items():
+        got = tuple(mark.state for mark in grades.marks if mark.student == name)
+        if got != expected:
+            wrong += 1
+            why = [mark.reason.en for mark in grades.marks if mark.student == name]
+            print(f"NOT AS EXPECTED {name}: {got}, not {expected}: {why}")
+    after = {str(path) for path in Path(folder).rglob("*.ipynb")}
+    written = {str(Path(folder, name, file)) for name, (notebooks, _) in CLASS.items() for file in notebooks}
+    rooms = {name for name in temporary() - left_before[1] if not name.startswith("numpy_attention_desk_")}
+    print(f"{len(CLASS)} submissions, {took:.0f} s, {wrong} not as expected. Submissions deleted: "
+          f"{len(written - after)}. Left: {len(processes() - left_before[0])} processes, {len(rooms)} folders.")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
