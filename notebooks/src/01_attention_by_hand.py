@@ -81,10 +81,10 @@ print(step_text(trace, "scores"))
 # %% [markdown]
 # ## 第三步：分数变成份额 · Step 3: from scores to shares
 #
-# **softmax** 对每一行分别做：每个分数取指数，再除以这一行的总和。结果都是正数，每行加起来是 1。
+# **softmax** 对每一行分别做：每个分数取指数，再除以这一行的总和。结果都是正数（程序里太小的会变成 0），每行加起来是 1。
 #
 # **Softmax** treats each row on its own: take the exponential of every score, divide by the row's total. All shares are
-# positive, and each row sums to 1.
+# positive (a program rounds tiny ones to 0), and each row sums to 1.
 #
 # 「我」这一行，一步一步来：
 #
@@ -107,6 +107,9 @@ print("weights     ", np.exp(row) / np.exp(row).sum())
 my_row = [..., ..., ...]
 
 course.check("one-row-by-hand", my_row)
+
+# %% [markdown]
+# *约 10 分钟，难度 ★；卡住了就运行 `course.hint("one-row-by-hand")`，再运行看下一条 · about 10 minutes, difficulty ★; if stuck, run `course.hint("one-row-by-hand")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -181,6 +184,9 @@ def attention(Q, K, V):
 
 course.check("attention-forward", attention)
 
+# %% [markdown]
+# *约 15 分钟，难度 ★；卡住了就运行 `course.hint("attention-forward")`，再运行看下一条 · about 15 minutes, difficulty ★; if stuck, run `course.hint("attention-forward")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -222,11 +228,11 @@ course.predict(("行 row", guess_row, said[0]), ("列 column", guess_column, sai
 
 # %% [markdown]
 # softmax 只看一行里的**差**。整行一起变，差不变，权重也不变；一列变了，每一行里的差都变了，所有查询都只看「我」。
-# 这也解释了程序里为什么总是先减去每行的最大值：答案不变，但 exp(1000) 不会溢出。
+# 这也解释了程序里为什么先减去每行的最大值：答案不变，但 exp(1000) 不会溢出。（那两个 0 其实是 e⁻¹⁰⁰⁰，小得浮点数装不下。）
 #
 # Softmax sees only the **differences** within a row. Move the whole row and they stay; move a column and they change in
 # every row: now all queries look at 我 only. This is also why programs subtract each row's maximum first: the answer
-# stays, and exp(1000) cannot overflow.
+# stays, and exp(1000) cannot overflow. (The zeros that are printed stand for e⁻¹⁰⁰⁰, too small for a float.)
 
 # %% [markdown]
 # ## 它真的会学 · It really learns
@@ -283,6 +289,25 @@ print(f"\n{wrong_rows} rows are wrong; 错了 {wrong_rows} 行。")
 # %%
 most = [trace.key_tokens[j] for j in weights.argmax(axis=-1)]
 print(dict(zip(trace.query_tokens, most)))
+
+# %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 不看公式，用三句话告诉一个没学过的朋友：注意力的一行权重是怎么来的，又拿来做什么？ 写在下面一格里，再展开参考答案。
+#
+# Without a formula, in three sentences to a friend who has never heard of it: where does a row of weights come from, and what is it used for? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 一个词元拿自己的「问题」（查询）去和每个词元的「标题」（键）比，越像分数越高。softmax 把这一行分数变成加起来等于 1 的份额。再按份额把每个词元的「内容」（值）混在一起，就是它的新的一行。
+#
+# A token compares its question (query) with each token's title (key); the better they match, the higher the score. Softmax turns this row of scores into shares that sum to 1. In these shares the tokens' contents (values) are mixed, and that is its new row.
+#
+# </details>
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview

@@ -29,10 +29,10 @@ Q, K, V, weights, dheads = (trace[name].value for name in ("Q", "K", "V", "weigh
 #
 # The loss is one number. Each number of `dX` is a ratio: the change of the loss over a small change of that number of X. So **dX has the shape of X**.
 #
-# | 前向 forward | 反向 backward |
+# | 前向 forward | 反向传播 backward |
 # |---|---|
 # | $C = AB$ | $dA = dC\,B^\top,\quad dB = A^\top dC$ |
-# | weights = softmax(scores) | dscores = weights ∘ (dweights − Σ weights ∘ dweights) |
+# | $p = \mathrm{softmax}(s)$, row by row 逐行 | $ds = p \circ (dp - \sum p \circ dp)$ |
 #
 # 第一条不用背：几个大小都不相同时，只有这一种转置能让形状对上。要当心的是我们的例子：L = S = 3，`weights @ dheads` 形状也对，数字却是错的。第二条我们自己推。
 #
@@ -62,12 +62,10 @@ print(step_text(trace, "dweights"))
 # %% [markdown]
 # ## 第二步：穿过 softmax · Step 2: through the softmax
 #
-# 一行 softmax 有三个输入、三个输出。改变一个分数，三个权重都会变，所以导数是一张 3 × 3 的表，叫**雅可比矩阵**：
-#
-# diag(p) − p pᵀ，其中 p 是这一行权重。
+# 一行 softmax 有三个输入、三个输出。改变一个分数，三个权重都会变，所以导数是一张 3 × 3 的表，叫**雅可比矩阵**：$J = \mathrm{diag}(p) - p\,p^\top$，其中 $p$ 是这一行权重。「我」那一行：
 #
 # A row of softmax has three inputs and three outputs. Move one score and all three shares move, so its derivative is a
-# 3 × 3 table, the **Jacobian** diag(p) − p pᵀ, where p is the row of weights. For row 我:
+# 3 × 3 table, the **Jacobian** $J = \mathrm{diag}(p) - p\,p^\top$, where $p$ is the row of weights. For row 我:
 
 # %%
 p = weights[0]
@@ -91,7 +89,7 @@ course.predict("Σ dscores", guess, row_sums)
 # %% [markdown]
 # ### 练习一 · Exercise 1
 #
-# 写 softmax 的反向，**用完整的雅可比矩阵**，一行一行地算：`dscores[i] = J @ dweights[i]`。
+# 写 softmax 的反向传播，**用完整的雅可比矩阵**，一行一行地算：`dscores[i] = J @ dweights[i]`。
 #
 # Write the backward pass of softmax **with the full Jacobian**, row by row: `dscores[i] = J @ dweights[i]`.
 
@@ -102,6 +100,9 @@ def softmax_backward_jacobian(weights, dweights):
 
 
 course.check("softmax-backward-jacobian", softmax_backward_jacobian)
+
+# %% [markdown]
+# *约 10 分钟，难度 ★★；卡住了就运行 `course.hint("softmax-backward-jacobian")`，再运行看下一条 · about 10 minutes, difficulty ★★; if stuck, run `course.hint("softmax-backward-jacobian")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -120,9 +121,11 @@ course.check("softmax-backward-jacobian", softmax_backward_jacobian)
 # %% [markdown]
 # ### 练习二 · Exercise 2
 #
-# 把 J 乘进去：(diag(p) − p pᵀ) d = p ∘ d − p (p · d) = **p ∘ (d − p · d)**。不用建矩阵，一行就够。
+# 把 $J$ 乘进去：不用建矩阵，一行就够。
 #
-# Multiply it out: (diag(p) − p pᵀ) d = p ∘ d − p (p · d) = **p ∘ (d − p · d)**. No matrix is needed, one line will do.
+# $$(\mathrm{diag}(p) - p\,p^\top)\,d = p \circ d - p\,(p \cdot d) = p \circ (d - p \cdot d)$$
+#
+# Multiply $J$ out, as above: no matrix is needed, one line will do.
 #
 # 这一次要对任何形状 (..., S) 都成立，比如 (N, H, L, S)。
 #
@@ -135,6 +138,9 @@ def softmax_backward(weights, dweights):
 
 
 course.check("softmax-backward", softmax_backward)
+
+# %% [markdown]
+# *约 10 分钟，难度 ★★；卡住了就运行 `course.hint("softmax-backward")`，再运行看下一条 · about 10 minutes, difficulty ★★; if stuck, run `course.hint("softmax-backward")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -195,7 +201,7 @@ for name in ("dproduct", "dQ", "dK"):
 # %% [markdown]
 # ## 一张图 · The picture
 #
-# 上面是前向，从左到右；下面是反向，从右到左。**每个梯度正好在它自己的矩阵下面，形状相同。**
+# 上面是前向，从左到右；下面是反向传播，从右到左。**每个梯度正好在它自己的矩阵下面，形状相同。**
 #
 # Forward on top, left to right; backward below, right to left. **Each gradient stands right below its own matrix and has
 # its shape.**
@@ -206,7 +212,7 @@ na.plot_walkthrough(trace, lang="both")
 # %% [markdown]
 # ### 练习三 · Exercise 3
 #
-# 现在写出整个反向。前向的每一步都有一行，反向把它们倒过来。
+# 现在写出整个反向传播。前向的每一步都有一行，反向传播把它们倒过来。
 #
 # Now write the whole backward pass. Every step of forward has its line, in reverse order.
 
@@ -220,6 +226,9 @@ def attention_backward(Q, K, V, dheads):
 
 
 course.check("attention-backward", attention_backward)
+
+# %% [markdown]
+# *约 25 分钟，难度 ★★；卡住了就运行 `course.hint("attention-backward")`，再运行看下一条 · about 25 minutes, difficulty ★★; if stuck, run `course.hint("attention-backward")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -257,23 +266,26 @@ largest = float(max(np.abs(dQ).max(), np.abs(dK).max()))
 course.predict("max |dQ|, |dK|", guess, next(word for word, bound in (("zero", 1e-15), ("small", 0.01), ("large", 9)) if largest < bound))
 
 # %% [markdown]
-# 看谁都一样，就没有理由去学看谁。还有一个同样道理的陷阱：用 Loss = Σ weights 来测试反向。
+# 看谁都一样，就没有理由去学看谁。还有一个同样道理的陷阱：用 Loss = Σ weights 来测试反向传播。
 #
 # If it makes no difference whom you look at, there is nothing to learn about looking. There is a trap of the same kind:
 # testing a backward pass with Loss = Σ weights.
 
 # %%
 softmax = na.Softmax()
-softmax(trace["scores"].value)
-dscores = softmax.backward(np.ones((3, 3)))
-print("zero 全是零:", bool(np.abs(dscores).max() < 1e-15))
-assert np.abs(dscores).max() < 1e-15
+p, ones = softmax(trace["scores"].value), np.ones((3, 3))
+right = softmax.backward(ones)
+assert np.abs(right).max() < 1e-15
+wrong = {"always 0 永远返回零": 0 * p, "wrong sign 符号反了": -right, "twice as large 大了一倍": 2 * right, "no row term 少了那一行的和": p * ones,
+         "diagonal only 只用对角线": p * (1 - p) * ones}
+for bug, dscores in wrong.items():
+    print(f"{bug}: {'passes 通过了' if np.allclose(dscores, right) else 'is caught 被抓到'}")
 
 # %% [markdown]
-# 每一行权重之和永远是 1，Loss 是常数，梯度全是零：**哪怕反向写错成「永远返回零」，这个测试也会通过。** 所以第 03 课用随机的上游梯度。
+# 不管分数是多少，每一行权重之和都是 1，Loss 是常数，正确的梯度全是零：**返回零、符号反了、大了一倍，都能通过。** 只有本来不该是零却算出了别的数的错误才会露馅。所以第 03 课用随机的上游梯度。
 #
-# Each row of weights sums to 1 whatever happens, so this loss is constant and its gradient zero: **even a backward pass that
-# always returns zeros would pass.** That is why lesson 03 uses a random upstream gradient.
+# Each row of weights sums to 1 whatever the scores are, so this loss is constant and its right gradient zero: **plain zeros, a wrong sign and a wrong factor
+# all pass.** Only what should be zero and is not gets caught. That is why lesson 03 uses a random upstream gradient.
 
 # %% [markdown]
 # ## 用它来学习 · Learning with it
@@ -319,14 +331,34 @@ course.predict("weights[我, 爱]", guess, float(attention.weights[0, 1]))
 # **grows**, and the update subtracts it. It is a step along **−dQ** that moves 我's query towards the key of 爱.
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 为什么 dV 要用 weights 的**转置**？别说「为了形状对上」，说它收集的是什么。 写在下面一格里，再展开参考答案。
+#
+# Why does dV take the **transpose** of weights? Do not say "to make the shapes fit"; say what it collects. Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 前向里查询 i 按 weights[i, j] 用了值 j。所以值 j 变一点，每个查询 i 的结果都变 weights[i, j] 那么多；值 j 的梯度要把所有查询的梯度按这些份额加起来，也就是读 weights 的第 j 列：转置的第 j 行。
+#
+# Forward, query i used value j in the share weights[i, j]. So if value j moves, the result of each query i moves by that share; the gradient of value j adds up all queries' gradients in these shares. That reads column j of weights, which is row j of its transpose.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 矩阵乘法 C = A B 的反向传播是 dA = dC Bᵀ、dB = Aᵀ dC；注意力里有两次乘法，所以用两遍，再加上 softmax 和 1/√d_k。
-# 2. softmax 的反向是 p ∘ (d − Σ p ∘ d)，不用建雅可比矩阵；每一行的分数梯度之和为 0，因为份额此消彼长。
-# 3. 测试反向时上游梯度要随机：全 1 会让 softmax 的梯度恒为零，什么错都查不出来。
+# 2. softmax 的反向传播是 p ∘ (d − Σ p ∘ d)，不用建雅可比矩阵；每一行的分数梯度之和为 0，因为份额此消彼长。
+# 3. 测试反向传播时上游梯度要随机：全 1 会让 softmax 的正确梯度恒为零，返回零、写错符号或倍数都查不出来。
 #
 # 1. For C = A B, dA = dC Bᵀ and dB = Aᵀ dC. Attention has two products, so the rule is used twice, with the softmax and
 #    the factor 1/√d_k in between.
 # 2. Softmax backward is p ∘ (d − Σ p ∘ d), without ever building the Jacobian. Each row of score gradients sums to 0,
 #    because shares compete.
-# 3. Test a backward pass with a random upstream gradient: with ones the softmax's gradient is zero and no mistake shows.
+# 3. Test a backward pass with a random upstream gradient: with ones the softmax's right gradient is zero, and plain zeros, a wrong sign
+#    or a wrong factor do not show.

@@ -36,7 +36,7 @@ print(dQ)
 #
 # 导数就是「变化之比」。把 Q 的一个数加上一点点 h，看 loss 变多少，再除以 h；更好的办法是两边各动一次，叫**中心差分**：
 #
-# (loss(x + h) − loss(x − h)) / 2h
+# $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2h}$$
 #
 # A derivative is a ratio of changes. Add a little h to one number of Q, see how much the loss moves, divide by h. Better: one
 # nudge to each side, the **central difference** above.
@@ -144,6 +144,9 @@ def numeric_gradient(f, x):
 
 course.check("numeric-gradient", numeric_gradient)
 
+# %% [markdown]
+# *约 15 分钟，难度 ★★；卡住了就运行 `course.hint("numeric-gradient")`，再运行看下一条 · about 15 minutes, difficulty ★★; if stuck, run `course.hint("numeric-gradient")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -191,6 +194,9 @@ def complex_gradient(f, x):
 
 course.check("complex-gradient", complex_gradient)
 
+# %% [markdown]
+# *约 10 分钟，难度 ★★；卡住了就运行 `course.hint("complex-gradient")`，再运行看下一条 · about 10 minutes, difficulty ★★; if stuck, run `course.hint("complex-gradient")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -218,10 +224,10 @@ course.check("complex-gradient", complex_gradient)
 print(na.check_gradients(na.ScaledDotProductAttention(), Q, K, V))
 
 # %% [markdown]
-# 现在故意弄坏一层：反向忘了除以 √d_k。看 `ratio` 那一列：正好是 2，也就是 √4，错误自己报上了名字。
+# 现在故意弄坏一层：反向传播忘了除以 √d_k。看 `ratio` 那一列：正好是 2。这里 √d_k = √4 = 2，所以它像是少除了一次 √d_k；「多乘了 2」也是这个数，换一个 d_k 再量就分得开。
 #
-# Now a layer that is broken on purpose: its backward forgets the division by √d_k. Look at the column `ratio`: 2 is √4. The
-# bug tells its name.
+# Now a layer that is broken on purpose: its backward forgets the division by √d_k. Look at the column `ratio`: it is 2. Here
+# √d_k = √4 = 2, so a forgotten √d_k fits; so would a stray factor of 2, and another d_k tells the two apart.
 
 # %% tags=["varies"]
 class ForgetsTheScale(na.ScaledDotProductAttention):
@@ -238,10 +244,10 @@ print(report)
 # %% [markdown]
 # ## 意外：多小的错误抓得到？ · A surprise: how small a mistake can be caught?
 #
-# 512 维、8 个头的一层有一百多万个参数，一个一个测太慢。只测**一个随机方向**：所有参数同时动一小步，一次前向就够。
+# 512 维、8 个头的一层有一百多万个参数，一个一个测太慢。只测**一个随机方向**：所有参数同时动一小步，复数步长法一次前向就够，中心差分两次。
 #
 # A layer 512 wide with 8 heads has more than a million parameters, too many to be measured one by one. Measure a single
-# **random direction** instead: nudge all of them at once, and one forward pass does it.
+# **random direction** instead: nudge all of them at once. The complex step takes one forward pass for it, central differences two.
 #
 # 把 W_K 梯度里的**一个**数弄错十万分之一。先猜：中心差分（它自己只准到大约 1e-9，容差不能再小）抓得到吗？复数步长法（容差 1e-12）呢？
 #
@@ -291,6 +297,8 @@ grads["key_proj.W"][100, 200] *= 1.00001
 caught_central, caught_complex = off(by_central) > 1e-9, off(by_complex) > 1e-12
 print(f"the slope changed by 斜率变了 {abs(slope() / before - 1):.0e}")
 assert not caught_central and caught_complex
+grads["key_proj.W"][100, 200] *= 1.001 / 1.00001                # 错千分之一 one part in a thousand
+assert 1e-9 < off(by_central) < 1e-6
 course.predict(("中心差分 central differences", guess_central, bool(caught_central)),
                ("复数步长法 complex step", guess_complex, bool(caught_complex)))
 
@@ -302,15 +310,34 @@ course.predict(("中心差分 central differences", guess_central, bool(caught_c
 # is exact. One part in a thousand is caught by central differences at 1e-9, and missed at 1e-6. **Tolerances should be as tight as the method allows.**
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 同事说：「我的梯度检查用 h = 1e-10，因为越小越准。」你怎么回答？ 写在下面一格里，再展开参考答案。
+#
+# A colleague says: "My gradient check uses h = 1e-10, because smaller is more exact." What do you answer? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 太小的时候，f(x + h) 和 f(x − h) 的前十来位都一样，相减以后只剩舍入误差，再除以 2h 就被放大了。float64 的中心差分在 h ≈ 1e-5 附近最准；想用更小的 h，就用复数步长法，它不做减法。
+#
+# With so small a step f(x + h) and f(x − h) agree in their first ten digits or more; their difference is mostly rounding, and dividing by 2h makes it large. Central differences in float64 are best near h = 1e-5; for smaller steps take the complex step, which subtracts nothing.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 梯度检查就是拿反向的结果和数值导数比：用中心差分，float64，步长约 1e-5，看相对误差，上游梯度要随机。
+# 1. 梯度检查就是拿反向传播的结果和数值导数比：用中心差分，float64，步长约 1e-5，看相对误差，上游梯度要随机。
 # 2. 步长不是越小越好：截断误差随 h² 变小，舍入误差随 1/h 变大，误差曲线是一个 V 字。
-# 3. 复数步长法 Im f(x + ih)/h 没有减法，精确到最后几位，但要求函数解析；参数太多时，测一个随机方向只要一次前向。
+# 3. 复数步长法 Im f(x + ih)/h 没有减法，精确到最后几位，但要求函数解析；参数太多时，它测一个随机方向只要一次前向。
 #
 # 1. A gradient check holds backward against a numerical derivative: central differences in float64 with a step of about
 #    1e-5, judged by relative error, with a random upstream gradient.
 # 2. Smaller steps are not better: the truncation error shrinks like h², the rounding error grows like 1/h, and the error
 #    over h is a V.
 # 3. The complex step, Im f(x + ih)/h, subtracts nothing and is exact to the last digits, for analytic functions. With many parameters,
-#    one random direction costs a single forward pass.
+#    it measures one random direction in a single forward pass.

@@ -27,9 +27,10 @@ def draw(d_k, L=2000, S=16):
 # %% [markdown]
 # ## 点积有多大？ · How large is a dot product?
 #
-# 点积是 d_k 个乘积的和。每个乘积的方差是 1，所以和的**方差是 d_k，标准差是 √d_k**。不信就量一量：
+# 点积是 $d_k$ 个乘积的和。各数彼此独立、均值 0、方差 1 时，每个乘积的方差是 1，所以 $\mathrm{Var}(q \cdot k) = d_k$，**标准差是 $\sqrt{d_k}$**。刚初始化时差不多就是这样；不信就量一量：
 #
-# A dot product is a sum of d_k products. Each has variance 1, so the sum has **variance d_k and standard deviation √d_k**. Measure it:
+# A dot product is a sum of $d_k$ products. If the numbers are independent with mean 0 and variance 1, each product has variance 1, so $\mathrm{Var}(q \cdot k) = d_k$ and the **standard deviation is $\sqrt{d_k}$**. That is about how training
+# starts. Measure it:
 
 # %%
 for d_k in (1, 16, 256):
@@ -70,6 +71,9 @@ def mean_top_weight(Q, K, scale):
 
 
 course.check("mean-top-weight", mean_top_weight)
+
+# %% [markdown]
+# *约 5 分钟，难度 ★；卡住了就运行 `course.hint("mean-top-weight")`，再运行看下一条 · about 5 minutes, difficulty ★; if stuck, run `course.hint("mean-top-weight")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -112,11 +116,11 @@ assert max(v for n, v in top.items() if n.startswith("÷")) - min(v for n, v in 
 # %% [markdown]
 # ## 饱和了又怎样？ · So what?
 #
-# softmax 的反向传播是 p ∘ (d − Σ p ∘ d)。当 p 几乎是 0 0 1 0 …，这一行就几乎全是 0：分数往哪个方向改，损失都几乎不变。所以常有人说「梯度消失」。
-# 可是分数的梯度还要往下传：dQ = dscores K · scale。先猜：不除的时候，到达 Q 的梯度比除的时候大还是小？`"larger"` 还是 `"smaller"`？
+# softmax 的反向传播是 $p \circ (d - \sum p \circ d)$。当 p 几乎是 0 0 1 0 …，这一行就几乎全是 0：分数往哪个方向改，损失都几乎不变。所以常有人说「梯度消失」。
+# 可是分数的梯度还要往下传：$dQ = d\mathrm{scores}\,K \cdot \mathrm{scale}$。先猜：不除的时候，到达 Q 的梯度比除的时候大还是小？`"larger"` 还是 `"smaller"`？
 #
-# Softmax backward is p ∘ (d − Σ p ∘ d). When p is nearly 0 0 1 0 …, that row is nearly zero: whichever way the scores move, the loss hardly changes. So it
-# is often said that "the gradient vanishes". But the scores' gradient goes on: dQ = dscores K · scale. Predict: without the division, is what arrives at Q
+# Softmax backward is $p \circ (d - \sum p \circ d)$. When p is nearly 0 0 1 0 …, that row is nearly zero: whichever way the scores move, the loss hardly changes. So it
+# is often said that "the gradient vanishes". But the scores' gradient goes on: $dQ = d\mathrm{scores}\,K \cdot \mathrm{scale}$. Predict: without the division, is what arrives at Q
 # larger or smaller than with it? `"larger"` or `"smaller"`?
 
 # %% tags=["guess"]
@@ -150,14 +154,17 @@ course.curves(sizes, {"dscores, no scale": felt["no scale"], "dscores, ÷ √d_k
 assert felt["no scale"][-1] < felt["no scale"][0] / 4
 assert 0.8 < felt["÷ √d_k"][-1] / felt["÷ √d_k"][0] < 1.4
 assert ratio.min() > 1.5
+with np.errstate(over="ignore"):
+    large = np.full(64, 40, np.float16)
+    assert np.isinf(large @ large) and np.isfinite(large.astype(np.float32) @ large)
 
 # %% [markdown]
 # 所以准确的说法是「softmax **饱和**」：分数的梯度平均变小几倍，可是到达 Q 的反而更大，因为不除的时候，反向传播也少除了一次 √d_k。出问题的不是梯度太小，
-# 而是每一行还没学就几乎已经选定了一个键，再加上大步更新，就更定了。也不要说「数值不稳定」：溢出早就由「先减最大值」解决了（第 01 课）。
+# 而是每一行还没学就几乎已经选定了一个键，再加上大步更新，就更定了。也不要说「指数溢出」：那早就由「先减最大值」解决了（第 01 课）；只有 float16 里，q·k 本身可能就装不下。
 #
 # So the right word is that softmax **saturates**: on average the scores' gradient is some times smaller. Yet what arrives at Q is larger, since without the scale
 # backward does not divide by √d_k either. What goes wrong is not too little gradient: each row has all but chosen its key before anything is learned, and large
-# steps settle it further. Nor does it become "numerically unstable": overflow was dealt with long ago by subtracting the maximum (lesson 01).
+# steps settle it further. Nor does the exponential overflow: subtracting the maximum took care of that (lesson 01); only in float16 may q·k itself be too large.
 
 # %% [markdown]
 # ### 练习二 · Exercise 2
@@ -173,6 +180,9 @@ def right_scale(d_k, sigma):
 
 
 course.check("right-scale", right_scale)
+
+# %% [markdown]
+# *约 10 分钟，难度 ★★；卡住了就运行 `course.hint("right-scale")`，再运行看下一条 · about 10 minutes, difficulty ★★; if stuck, run `course.hint("right-scale")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -246,10 +256,34 @@ assert min(run.accuracy for run in slower) > 0.85
 assert min(run.accuracy for run in smaller) > 0.95
 
 # %% [markdown]
-# 都学会了。所以不是「不除就学不会」，而是「在这个学习率、这种初始化下学不会」：**√d_k 放宽了能训练的范围**，让同一套学习率和初始化对大大小小的 d_k 都好用。
+# 都学会了。还有一个办法更简单：每层两个头（下面一格）。所以不是「不除就学不会」，而是「一个头、这个学习率、这种初始化下没有学会」：**√d_k 放宽了能训练的范围**。除了以后，同一个学习率、同一种初始化，d_k 从 4 到 1024 都学会了。
 #
-# Both are learned. So it is not "without the scale it is not learned", but "not at this rate with this start": **√d_k widens the range in which training works**, so that
-# one rate and one start do for all d_k.
+# Both are learned. There is a simpler way, too: two heads a layer (the cell below). So it is not "without the scale it is not learned", but "not with one head, at this rate, from this start": **√d_k widens the range in which training works**. With it, one
+# rate and one start did for every d_k from 4 to 1024.
+
+# %% tags=["varies", "experiment"]
+two_heads = na.training.train("induction", heads=2, steps=300, stop_at=0.95, d_k=64, scale=1.0, progress=False)
+scaled = {d_k: na.training.train("induction", steps=300, stop_at=0.95, d_k=d_k, progress=False) for d_k in (4, 64, 1024)}
+print(f"no scale, two heads a layer 每层两个头: {two_heads.accuracy:.2f} after {two_heads.step} steps")
+print("÷ √d_k:", {d_k: f"{run.accuracy:.2f} after {run.step} steps" for d_k, run in scaled.items()})
+
+# %% tags=["experiment"]
+assert two_heads.accuracy > 0.9
+assert min(run.accuracy for run in scaled.values()) > 0.9
+
+# %% [markdown]
+# 训练会改变分数的大小：量一量学会以后的标准差，就知道「回到 1」说的只是开始。
+#
+# Training changes how large scores are: measure their standard deviation once it has learned, and see that "back to 1" speaks of the start only.
+
+# %% tags=["varies", "experiment"]
+learned = scaled[64].model
+learned(*scaled[64].held_out.inputs)
+spread = [float(a.cache["scores"].std()) for a in learned.attentions()]
+print("standard deviation of the scores after training 训练以后分数的标准差:", [round(s, 1) for s in spread])
+assert max(spread) > 1.5
+
+# %% [markdown]
 #
 # 再看一眼刚开始训练时 W_Q 的梯度：
 #
@@ -270,14 +304,33 @@ print(f"|dW_Q|  no scale {size_without:.0f}   ÷ √d_k {size_with:.0f}")
 assert size_without > size_with
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 面试官说：「不除以 √d_k，梯度就消失，所以学不会。」哪一半对，哪一半不对？ 写在下面一格里，再展开参考答案。
+#
+# An interviewer says: "Without √d_k the gradient vanishes, so nothing is learned." Which half is right, and which is not? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 对的一半：softmax 一开始就饱和，分数的梯度平均小好几倍。不对的一半：常用初始化时传到 W_Q 的梯度反而更大；而且学不学得会要看任务、头数、学习率和初值：倒序照样学会，归纳任务每层两个头、小一点的学习率或小一点的初值也学会了。
+#
+# Right: softmax is saturated from the start, and the scores' gradient is some times smaller on average. Not right: at the usual start what reaches W_Q is larger; and whether it is learned depends on the task, the heads, the rate and the start: reversal is learned all the same, and induction with two heads a layer, a smaller rate or a smaller start.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. q·k 是 d_k 个乘积之和，方差是 d_k；除以 √d_k 让分数的标准差回到 1，和 d_k 无关。
-# 2. 不除的话 softmax 一开始就饱和：每一行几乎已经选定了一个键，分数的梯度平均小好几倍；但传到 W_Q 的梯度反而更大，所以不能简单说「梯度消失」。溢出是另一回事，靠减最大值解决。
-# 3. 我做过实验：学习率 0.01、常用初始化，两层的任务不除就没有学会；学习率降到三分之一，或者把 W_Q、W_K 的初值各缩小 d_k^¼ 倍，不除也能学会。它的价值是放宽了能训练的范围。
+# 1. 刚初始化时 q、k 各数差不多独立、均值 0、方差 1，q·k 的方差是 d_k；除以 √d_k 让分数的标准差回到 1，和 d_k 无关。
+# 2. 不除的话 softmax 一开始就饱和：每一行几乎已经选定了一个键，分数的梯度平均小好几倍；但常用初始化时传到 W_Q 的梯度反而更大，所以不能简单说「梯度消失」。指数溢出是另一回事，靠减最大值解决。
+# 3. 我做过实验：两层各一个头、学习率 0.01、常用初始化，不除就没有学会；每层两个头，学习率降到三分之一，或者把 W_Q、W_K 的初值各缩小 d_k^¼ 倍，不除也能学会。它的价值是放宽了能训练的范围。
 #
-# 1. q·k is a sum of d_k products and has variance d_k; dividing by √d_k brings the standard deviation of the scores back to 1, whatever d_k is.
-# 2. Without it softmax is saturated from the start: each row has all but chosen its key, and the scores' gradient is some times smaller on average. What reaches
-#    W_Q is larger, though, so "the gradient vanishes" is not the whole story. Overflow is another matter, which subtracting the maximum takes care of.
-# 3. I measured it: at learning rate 0.01 with the usual start, a two-layer task is not learned without the scale; with a third of the rate, or with W_Q and W_K
-#    started smaller by d_k^¼, it is. The scale widens the range in which training works.
+# 1. At the start the numbers of q and k are about independent with mean 0 and variance 1, so q·k has variance d_k; dividing by √d_k brings the standard deviation of the scores back to 1, whatever d_k is.
+# 2. Without it softmax is saturated from the start: each row has all but chosen its key, and the scores' gradient is some times smaller on average. At the usual start what reaches
+#    W_Q is larger, though, so "the gradient vanishes" is not the whole story. Overflow of the exponential is another matter, which subtracting the maximum takes care of.
+# 3. I measured it: two layers of one head, at learning rate 0.01 with the usual start, did not learn their task without the scale; with two heads a layer, with a third of the rate, or with W_Q and W_K
+#    started smaller by d_k^¼, they did. The scale widens the range in which training works.

@@ -72,10 +72,18 @@ print("Q", cycle["Q"].value, "K", cycle["K"].value, "weights", weights, sep="\n"
 assert preferred == "AI 我 爱"
 
 # %% [markdown]
-# 键只有一套，查询各不相同，所以三个词元看了三个地方：「我」看 AI，「爱」看我，「AI」看爱。**权重由一对行决定，不是由键单独决定。**
+# 键只有一套，查询各不相同，所以三个词元看了三个地方：「我」看 AI，「爱」看我，「AI」看爱。**分数由一个查询和一个键这一对决定**；权重还要看这一行别的分数，因为份额此消彼长。
 #
-# There is one set of keys, yet the queries differ, so three tokens look at three places: 我 at AI, 爱 at 我, AI at 爱. **A weight is decided by a pair of rows, not by the
-# key alone.**
+# There is one set of keys, yet the queries differ, so three tokens look at three places: 我 at AI, 爱 at 我, AI at 爱. **A score is decided by one query and one key**; a weight depends on
+# the other scores of its row as well, because shares compete.
+
+# %%
+louder = cycle["K"].value.copy()
+louder[1] *= 2                                                      # 只改「爱」的键 only the key of 爱
+before = attention(cycle["Q"].value, cycle["K"].value, cycle["V"].value), attention.cache["scores"][1], attention.weights[1]
+after = attention(cycle["Q"].value, louder, cycle["V"].value), attention.cache["scores"][1], attention.weights[1]
+print("爱 → 我: score 分数", before[1][0], "→", after[1][0], "  weight 权重", before[2][0].round(2), "→", after[2][0].round(2))
+assert before[1][0] == after[1][0] and before[2][0] != after[2][0]
 
 # %% [markdown]
 # ### 练习一 · Exercise 1
@@ -93,6 +101,9 @@ def self_attention(x, W_Q, W_K, W_V):
 
 
 course.check("self-attention", self_attention)
+
+# %% [markdown]
+# *约 10 分钟，难度 ★；卡住了就运行 `course.hint("self-attention")`，再运行看下一条 · about 10 minutes, difficulty ★; if stuck, run `course.hint("self-attention")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -114,11 +125,11 @@ course.check("self-attention", self_attention)
 #
 # $$\text{scores} = \frac{(xW_Q)(xW_K)^\top}{\sqrt{d_k}} = \frac{x\,M\,x^\top}{\sqrt{d_k}},\qquad M = W_Q W_K^\top$$
 #
-# 所以可以合并成一个 D × D 的矩阵 M。两个瘦矩阵带来两个限制：M 的**秩最多是 d_k**，但**不必对称**。参数从 D² 变成 2·D·d_k。先猜：D = 512、d_k = 64，分成两个矩阵的
+# 所以可以合并成一个 D × D 的矩阵 M。两个瘦矩阵带来两个限制：M 的**秩最多是 d_k**，但**不必对称**。参数从 $D^2$ 变成 $2 D d_k$（$d_k < D/2$ 时更少）。先猜：D = 512、d_k = 64，分成两个矩阵的
 # 参数是合并成一个的几分之几？
 #
 # The standard follow-up question. It has two meanings, and two answers. **The first**: scores use only the product of the two, as written above, so they can be merged into one
-# D × D matrix M. Two thin factors mean two things: the **rank of M is at most d_k**, and M **need not be symmetric**. They cost 2·D·d_k numbers instead of D². Predict: with
+# D × D matrix M. Two thin factors mean two things: the **rank of M is at most d_k**, and M **need not be symmetric**. They cost $2 D d_k$ numbers instead of $D^2$, fewer if $d_k < D/2$. Predict: with
 # D = 512 and d_k = 64, what share of D² do the two factors take?
 
 # %% tags=["guess"]
@@ -152,10 +163,10 @@ for head in range(4):
 #
 # So two thin factors buy fewer parameters and a comparison in d_k directions; what they forbid is an M of full rank in one head.
 #
-# **第二个意思**：让两个矩阵**相等**。如果 W_K = W_Q，分数就是 Q Qᵀ，一张**对称**的表：i 给 j 的分数等于 j 给 i 的分数。「我看你」必然等于「你看我」。
+# **第二个意思**：让两个矩阵**相等**。如果 W_K = W_Q，分数就是 $QQ^\top/\sqrt{d_k}$，一张**对称**的表：i 给 j 的分数等于 j 给 i 的分数。（权重不一定对称：每一行各自归一化。）
 #
-# **The second meaning**: let the two be **equal**. With W_K = W_Q the scores are Q Qᵀ, a **symmetric** table: i's score for j is j's score for i. Whoever looks at you is looked
-# at by you.
+# **The second meaning**: let the two be **equal**. With W_K = W_Q the scores are $QQ^\top/\sqrt{d_k}$, a **symmetric** table: i's score for j is j's score for i. (The weights need not
+# be symmetric: each row is normalised by itself.)
 #
 # 两个任务，同样的小模型（一个头，没有掩码），一次用两个矩阵，一次让它们相等：
 #
@@ -230,6 +241,9 @@ def previous_beats_next(scores):
 
 course.check("previous-beats-next", previous_beats_next)
 
+# %% [markdown]
+# *约 10 分钟，难度 ★；卡住了就运行 `course.hint("previous-beats-next")`，再运行看下一条 · about 10 minutes, difficulty ★; if stuck, run `course.hint("previous-beats-next")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -271,19 +285,21 @@ print(built)
 # %% [markdown]
 # 可是到不了 10，这一点可以证明。理由很短：对称意味着 s(i, 前一个) 和「前一个」的 s(·, 后一个) 是同一个数。沿着环写下去：
 #
-# s₀₁ < s₉₀ < s₈₉ < … < s₁₂ < s₀₁ ，一个数小于它自己，矛盾。所以最多 9 个。
+# $$s_{01} < s_{90} < s_{89} < \dots < s_{12} < s_{01}$$
+#
+# 一个数小于它自己，矛盾。所以最多 9 个。
 #
 # But not 10, and that can be proved shortly. By symmetry, the score that i gives to the one before it is the score that *that one*
-# gives to the one behind it. Go round the ring: s₀₁ < s₉₀ < s₈₉ < … < s₁₂ < s₀₁, a number below itself. So 9 at most.
+# gives to the one behind it. Go round the ring, as above: a number would be below itself. So 9 at most.
 #
 # 「倒序」没有这个麻烦：i 的搭档的搭档就是 i 自己。
 #
 # Reversal has no such trouble: the partner of i's partner is i.
 #
-# 那么正确率最多是多少？如果分数只取决于位置，那个排错的位置上，把两个邻居的字母对调，线性读出最多只对一种顺序，再加上两个字母相同的情况：(9 + 0.1 + 0.45) / 10。
+# 那么正确率最多是多少？如果分数只取决于位置，那个排错的位置上，把两个邻居的字母对调，线性读出最多只对一种顺序，再加上两个字母相同的情况：$(9 + 0.1 + 0.45)/10$。
 #
 # Then how high can accuracy be? If scores depend on places only: at the one place that is ranked wrongly, exchange the two neighbours' letters, and a linear read-out is right for at
-# most one of the two orders; add the case of equal letters, and it is (9 + 0.1 + 0.45) / 10.
+# most one of the two orders; add the case of equal letters, and it is $(9 + 0.1 + 0.45)/10$.
 
 # %% tags=["varies", "experiment"]
 bound = round((9 + 0.1 + 0.45) / 10, 3)
@@ -292,33 +308,42 @@ print(f"at most 最多 (9 + 0.1 + 0.45) / 10 = {bound}; trained 训练出来的"
 assert max(tied_accuracy) < bound
 
 # %% [markdown]
-# 证明里有两个条件：**一个头**、**没有掩码**。去掉任何一个条件试试。先猜：两个头（W_K = W_Q），学得会吗？一个头加因果掩码呢（环上第 0 个位置看不到最后一个，所以最多 0.91）？
+# 证明里有三个条件：**一个头**、**没有掩码**、**首尾相接**。去掉任何一个条件试试。先猜：两个头（W_K = W_Q），学得会吗？一个头加因果掩码呢（环上第 0 个位置看不到最后一个，所以最多 0.91）？一个头、没有掩码，但首尾不相接（不问第 0 个位置）呢？
 #
-# The proof has two conditions: **one head**, and **no mask**. Drop either. Predict: is it learned with two heads, W_K = W_Q? With one head and a causal mask (place 0 of the ring
-# cannot see the last one, so that 0.91 is all that can be known)?
+# The proof has three conditions: **one head**, **no mask**, and **a ring**. Drop any of them. Predict: is it learned with two heads, W_K = W_Q? With one head and a causal mask (place 0 of the ring
+# cannot see the last one, so that 0.91 is all that can be known)? With one head and no mask, where the ends do not meet (place 0 is not asked)?
 
 # %% tags=["guess"]
 guess_two_heads = None
 guess_masked = None
+guess_line = None
 
 # %% tags=["varies", "experiment"]
 two_heads = [na.training.train("shift", tied=True, heads=2, d_model=32, steps=400, stop_at=0.99, seed=seed, progress=False) for seed in range(3)]
 masked = [na.training.train("shift", tied=True, causal=True, d_model=32, steps=400, seed=seed, progress=False) for seed in range(2)]
+line = [na.training.train(na.training.task("shift", ring=False), tied=True, d_model=32, steps=400, stop_at=0.99, seed=seed, progress=False) for seed in range(3)]
 print("two heads:  ", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in two_heads))
 print("causal mask:", *(f"{run.accuracy:.2f}" for run in masked), f" of {(9 + 0.1) / 10:.2f}")
+print("no ring:    ", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in line))
 course.predict(("两个头 two heads", guess_two_heads, all(run.accuracy > 0.98 for run in two_heads)),
-               ("因果掩码 causal mask", guess_masked, all(run.accuracy > 0.88 for run in masked)))
+               ("因果掩码 causal mask", guess_masked, all(run.accuracy > 0.88 for run in masked)),
+               ("首尾不相接 no ring", guess_line, all(run.accuracy > 0.98 for run in line)))
 
 # %% tags=["experiment"]
 assert min(run.accuracy for run in two_heads) > 0.98
 assert min(run.accuracy for run in masked) > 0.88
+assert min(run.accuracy for run in line) > 0.98
+line[0].model(*line[0].held_out.inputs)
+between = np.diagonal(line[0].model.attentions()[0].cache["scores"].mean(axis=(0, 1)), offset=1)
+print("scores between neighbours 相邻位置之间的分数:", between.round(1))
+assert (np.diff(between) < 0).mean() > 0.8                             # 从左到右变小 they fall from left to right
 
 # %% [markdown]
-# 两个都学得会。两个头各排各的，合起来就够了；因果掩码直接挡掉了右邻居。所以「W_K = W_Q 学不会看前一个」只在**一个头、没有掩码**时成立：每个 GPT 都有掩码，Reformer 就真的让 Q 和 K 共用
-# 一个矩阵。
+# 三个都学得会。两个头各排各的，合起来就够了；因果掩码直接挡掉了右邻居；首尾不相接时，相邻位置之间的分数从左到右一路变小，就不矛盾了。所以「W_K = W_Q 学不会处处看前一个」只在**一个头、没有掩码、首尾相接**时成立：文字不是环，每个 GPT 都有掩码，
+# Reformer 就真的让 Q 和 K 共用一个矩阵。
 #
-# Both are learned. Two heads rank differently, and together that is enough; a causal mask simply hides the right neighbour. So "with W_K = W_Q the previous token cannot be looked at" holds
-# for **one head without a mask**. Every GPT has a mask, and Reformer does share one matrix between Q and K.
+# All three are learned. Two heads rank differently, and together that is enough; a causal mask simply hides the right neighbour; where the ends do not meet, the scores between neighbours fall from left to right, which is no contradiction. So "with W_K = W_Q one cannot look at the previous token
+# everywhere" holds for **one head without a mask on a ring**. A text is no ring, every GPT has a mask, and Reformer does share one matrix between Q and K.
 #
 # ## 去掉 W_V 会怎样？ · What if there is no W_V?
 #
@@ -362,13 +387,32 @@ assert counts.max() <= built == 9
 assert min(run.accuracy for run in three) > 0.5
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 如果只能保留两个矩阵，你会留哪两个？说出失去什么。 写在下面一格里，再展开参考答案。
+#
+# If you could keep only two of the four matrices, which would you keep, and what would be lost? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 没有唯一的答案。比如合成 M = W_Q W_Kᵀ 和 W_V W_O：一个头的计算一点不变，但每个都是 D × D，参数变多，K 也不能只缓存 d_k 个数。或者 W_Q = W_K 而且 V = x：省下两个，分数变对称，内容要靠 W_O 来选。
+#
+# There is no single answer. With M = W_Q W_Kᵀ and W_V W_O one head computes just the same, but both are D × D, which is more numbers, and K can no longer be cached as d_k of them. Or W_Q = W_K and V = x: two are saved, scores become symmetric, and W_O has to choose the content.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 查询是「我找什么」，键是「我凭什么被找到」，值是「找到我能拿走什么」：就像搜索引擎里的关键词、标题和正文。
-# 2. 分数只用到 M = W_Q W_Kᵀ，可以合并，秩最多 d_k，分成两个只要 2·D·d_k 个数；要是让 W_Q = W_K，分数就对称：没有掩码、只有一个头时学不会「看前一个」（可以证明至少错一处），有因果掩码或者两个头就学得会。
-# 3. 拿走的内容是 x W_V W_O：只有一个头时 W_V 和 W_O 可以合成一个矩阵，去掉 W_V 也一样学得会；W_V 的作用是让每个头只带走自己的 d_v 维。
+# 2. 分数只用到 M = W_Q W_Kᵀ，可以合并，秩最多 d_k，分成两个要 2·D·d_k 个数；要是让 W_Q = W_K，分数就对称：首尾相接的环上、没有掩码、只有一个头，没法处处看前一个（可以证明至少错一处）；首尾不相接、有因果掩码或者两个头，都学得会。
+# 3. 拿走的内容是 x W_V W_O：只有一个头时 W_V 和 W_O 可以合成一个矩阵，我试的任务去掉 W_V 也一样学得会；W_V 的作用是让每个头只带走自己的 d_v 维。
 #
 # 1. A query is what I look for, a key what I can be found by, a value what I hand over: the words typed, the titles, the pages.
-# 2. Scores use only M = W_Q W_Kᵀ, so the two can be merged; its rank is at most d_k, and two factors take 2·D·d_k numbers. With W_Q = W_K scores are symmetric: one head without a mask cannot
-#    look at the previous token (at least one place is provably wrong); with a causal mask or two heads it can.
-# 3. What is handed over is x W_V W_O. With one head both are one matrix, and nothing is lost without W_V; W_V lets every head carry d_v numbers of its own.
+# 2. Scores use only M = W_Q W_Kᵀ, so the two can be merged; its rank is at most d_k, and two factors take 2·D·d_k numbers. With W_Q = W_K scores are symmetric: on a ring one head without a mask cannot
+#    look at the previous token everywhere (at least one place is provably wrong); where the ends do not meet, with a causal mask or with two heads it can.
+# 3. What is handed over is x W_V W_O. With one head both are one matrix, and the tasks that I tried were learned without W_V; W_V lets every head carry d_v numbers of its own.

@@ -32,9 +32,9 @@ print("place 位置 5 :", letters[5], "→", task(2).words(batch.targets[0, 5]))
 # %% [markdown]
 # ## 一个头只有一份注意力 · One head has one share to give
 #
-# 一行权重加起来是 1。想看两个地方，就得分成两份，取回来的是两个值的**混合**。如果一半一半，哪个是哪个就分不清了；如果份额不相等，还能分清：
+# 一行权重加起来是 1。想看两个地方，就得分成两份，取回来的是两个值的**混合**。如果一半一半，哪个是哪个就分不清了（这里的值只说自己是哪个字母）；如果份额不相等，还能分清：
 #
-# A row of weights sums to 1. To look at two places it has to split, and what comes back is a **mixture** of both values. Half and half, which was which cannot be told any more;
+# A row of weights sums to 1. To look at two places it has to split, and what comes back is a **mixture** of both values. Half and half, which was which cannot be told any more (values tell their letter only, here);
 # with unequal shares it can:
 
 # %%
@@ -115,11 +115,11 @@ assert patient[4, 1].accuracy < 0.75
 assert larger - smaller > 0.05 and patient[2, 1].accuracy > equal
 
 # %% [markdown]
-# 一个头两个问题，十倍的步数，几乎全对：份额相等的话最多 0.56，所以只能是靠**不相等的份额**；一个头四个问题，练多久还是半对半错（没有前馈层时；加上前馈层，它也能到九成多）。所以多头换来的是：**学得快、学得准**，而不是
+# 一个头两个问题，十倍的步数，几乎全对：份额相等的话最多 0.56，所以只能是靠**不相等的份额**；一个头四个问题，3000 步以后还是半对半错（没有前馈层时；加上前馈层，它也能到九成多，第 16 课）。所以多头换来的是：**学得快、学得准**，而不是
 # 「k 个问题非要 k 个头」。
 #
-# Two questions on one head get nearly everything right in ten times the steps: equal shares allow 0.56 at most, so it must be by **unequal shares**; four questions on one head stay about half right (without a feed-forward layer; with one it
-# gets beyond nine in ten). So what several heads buy is that it is learned **fast and exactly**, and not that "k questions need k heads".
+# Two questions on one head get nearly everything right in ten times the steps: equal shares allow 0.56 at most, so it must be by **unequal shares**; four questions on one head are still about half right after 3,000 steps (without a feed-forward layer; with one it
+# gets beyond nine in ten, lesson 16). So what several heads buy is that it is learned **fast and exactly**, and not that "k questions need k heads".
 
 # %% [markdown]
 # ## 「不同的头各看各的」：是真的吗？ · "Each head follows something else": is it true?
@@ -148,10 +148,15 @@ print("1 head:", mass1)
 favourite = mass4.argmax(axis=0)
 print("which head looks most at the answer of question 1, 2, 3, 4:", favourite)
 print("四个问题，最看它的头各不相同 four questions, four different heads:", len(set(favourite)) == 4)
+other = na.training.train(task(4), steps=400, stop_at=0.995, heads=4, seed=1, progress=False)
+other.model(*other.held_out.inputs)
+reassigned = na.training.gold_mass(other.model.attentions()[0].weights, other.held_out.gold).argmax(axis=0)
+print("with another seed 换一个随机种子:", reassigned)
 
 # %% tags=["experiment"]
 assert mass4.max(axis=0).min() > 0.4
 assert mass1.max() < 0.6
+assert (reassigned != favourite).any()
 
 # %% [markdown]
 # 分工是真的，但没有人安排：是训练自己分出来的，而且分得不一定干净（有的头把注意力分给两个问题）。也要看到另一面：换一个随机种子，头的编号和分工都会变；
@@ -221,6 +226,9 @@ def two_heads(L):
 
 course.check("two-heads", two_heads)
 
+# %% [markdown]
+# *约 20 分钟，难度 ★★；卡住了就运行 `course.hint("two-heads")`，再运行看下一条 · about 20 minutes, difficulty ★★; if stuck, run `course.hint("two-heads")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -274,13 +282,32 @@ assert one.std() > 0.3
 assert two.std() < 0.001
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 「每个头都有自己的分工。」这句话要怎么说，才不会被人用一台笔记本电脑推翻？ 写在下面一格里，再展开参考答案。
+#
+# "Each head has its own job." How would you put it so that nobody with a laptop can refute it? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 「在这个任务、这次训练里，我量了每个头的注意力有多少落在每个问题的答案上：四个问题各有一个最看它的头。换一个种子，分工就换了；有的头还兼着两件事。」说清楚任务、量法和种子。
+#
+# "On this task, in this run, I measured how much of each head's attention lies on the answer of each question: four questions had four different heads. With another seed the jobs change hands, and some heads share." Name the task, the measure and the seed.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 一行权重加起来是 1，一个头一次只能给出一种分配；多个头可以同时取不同位置的内容而不混在一起。
 # 2. 参数总数不变：d_model 切成 H 份，每个头 d_k = d_model / H，最后拼接再乘 W_O。
-# 3. 我做过实验：头数够时，一两百步就完全学会；两个问题共用一个头要十倍的步数，靠不相等的份额几乎全对；一个头四个问题就停在一半左右（没有前馈层时）。
+# 3. 我做过实验：头数够时，一两百步就完全学会；两个问题共用一个头要十倍的步数，靠不相等的份额几乎全对；一个头四个问题，3000 步还在一半左右（没有前馈层时）。
 #
 # 1. A row of weights sums to 1, so a head has one distribution to give; several heads fetch several places without mixing them up.
 # 2. It costs no parameters: d_model is cut into H pieces of d_k = d_model / H, concatenated at the end and mixed by W_O.
 # 3. I measured it: with enough heads it is learned exactly in one or two hundred steps; two questions on one head take ten times as long and get nearly everything right, by unequal
-#    shares; four questions on one head stay at about a half (without a feed-forward layer).
+#    shares; four questions on one head are still at about a half after 3,000 steps (without a feed-forward layer).

@@ -83,6 +83,9 @@ def split_heads(x, H):
 
 course.check("split-heads", split_heads)
 
+# %% [markdown]
+# *约 10 分钟，难度 ★；卡住了就运行 `course.hint("split-heads")`，再运行看下一条 · about 10 minutes, difficulty ★; if stuck, run `course.hint("split-heads")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -101,6 +104,9 @@ def merge_heads(heads):
 
 
 course.check("merge-heads", merge_heads)
+
+# %% [markdown]
+# *约 5 分钟，难度 ★；卡住了就运行 `course.hint("merge-heads")`，再运行看下一条 · about 5 minutes, difficulty ★; if stuck, run `course.hint("merge-heads")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -181,7 +187,7 @@ course.predict(("8 heads", guess_8_heads, counts[0]), ("1 head", guess_1_head, c
 na.plot_heads(trace, lang="both")
 
 # %% [markdown]
-# 这些头**没有训练过**，参数是随机的，可是每个头看上去都像「在关注什么」。所以光看图不能下结论：训练以后才有分工（第 06 课），图怎么读才诚实，
+# 这些头**没有训练过**，参数是随机的，可是每个头看上去都像「在关注什么」。所以光看图不能下结论：分工是训练出来的（第 06 课），图怎么读才诚实，
 # 第 13 课再讲。
 #
 # These heads were **not trained**, their parameters are random, and yet each seems to care about something. A picture alone proves nothing: the
@@ -190,9 +196,9 @@ na.plot_heads(trace, lang="both")
 # %% [markdown]
 # ## 意外：时间花在哪里？ · A surprise: where does the work go?
 #
-# 数一数乘加次数。四个投影：4 · L · D²。分数和混合：2 · L² · D。先猜：L 要多长，后者才追上前者？
+# 数一数乘加次数。四个投影：$4LD^2$。分数和混合：$2L^2D$。先猜：L 要多长，后者才追上前者？
 #
-# Count multiplications. The four projections: 4 · L · D². Scores and mixing: 2 · L² · D. Predict: how long must L be until the second
+# Count multiplications. The four projections: $4LD^2$. Scores and mixing: $2L^2D$. Predict: how long must L be until the second
 # catches up with the first?
 
 # %% tags=["guess"]
@@ -209,9 +215,9 @@ assert crossing == 2 * D
 course.predict("L", guess, crossing)
 
 # %% [markdown]
-# 「注意力是平方复杂度」当然对，可是在 L = 2D 以前，大头一直是那四个矩阵。
+# 「注意力是平方复杂度」当然对，可是在 L = 2D 以前，注意力这一层的乘法大头是那四个矩阵（因果掩码下只算看得见的一半，要到 4D）。
 #
-# "Attention is quadratic" is true, of course. Yet up to L = 2D, most of the work is in the four matrices.
+# "Attention is quadratic" is true, of course. Yet up to L = 2D, most multiplications of this layer are in the four matrices (up to 4D, where a causal mask halves the rest).
 
 # %% tags=["varies", "experiment"]
 from time import perf_counter
@@ -245,14 +251,33 @@ for kv_heads in (4, 2, 1):
     assert run.stopped == "learned"
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# `x.reshape(N, H, L, d)` 的形状完全正确，为什么还是错的？怎么用一个小例子让别人看见？ 写在下面一格里，再展开参考答案。
+#
+# `x.reshape(N, H, L, d)` has exactly the right shape. Why is it wrong, and which small example shows it? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# reshape 按内存顺序切：它先切词元再切列，头 0 拿到的是前几个词元的全部列，而不是每个词元的前 d 列。用「数字 = 100 × 词元 + 列」的表，一看就知道谁的数字跑到了谁那里。
+#
+# Reshape cuts in the order of memory: it cuts between tokens first, so head 0 gets all columns of the first tokens instead of the first d columns of each token. A table with number = 100 × token + column shows whose numbers went where.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. (N, L, D) 先 reshape 成 (N, L, H, d_k)，再 transpose 成 (N, H, L, d_k)；只 reshape 形状也对，但数字给错了头。
 # 2. 一个 D × D 的矩阵乘完再切，和每个头一个 D × d_k 的矩阵，是同一件事；拼接乘 W_O 等于各头乘自己的行再相加。参数是 4D²，和头数无关；前馈层 8D²。
-# 3. L 小于 2D 时，计算量主要在四个投影上；GQA/MQA 让多个查询头共用键和值，省的是 KV 缓存。
+# 3. L 小于 2D 时，注意力层的乘法主要在四个投影上；GQA/MQA 让多个查询头共用键和值，省的是 KV 缓存。
 #
 # 1. (N, L, D) is reshaped to (N, L, H, d_k) and then transposed to (N, H, L, d_k). Reshape alone gives the right shape and the wrong numbers.
 # 2. One D × D matrix split afterwards and a D × d_k matrix for each head are the same thing; concatenating and multiplying by W_O is adding
 #    up what each head makes with its own rows. The parameters are 4D², however many heads there are; the feed-forward layer has 8D².
-# 3. Below L = 2D most of the work is in the four projections. Grouped and multi-query attention share keys and values among query heads,
+# 3. Below L = 2D most multiplications of an attention layer are in its four projections. Grouped and multi-query attention share keys and values among query heads,
 #    and what they save is the KV cache.

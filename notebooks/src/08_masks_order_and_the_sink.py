@@ -94,6 +94,9 @@ def is_causal(forward, x):
 
 course.check("causality-probe", is_causal)
 
+# %% [markdown]
+# *约 15 分钟，难度 ★★；卡住了就运行 `course.hint("causality-probe")`，再运行看下一条 · about 15 minutes, difficulty ★★; if stuck, run `course.hint("causality-probe")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -156,9 +159,9 @@ assert honest.accuracy < possible + 0.02
 # %% [markdown]
 # ## 顺序从哪里来？ · Where does order come from?
 #
-# 注意力本身不知道顺序。先猜：把 我 爱 AI 换成 AI 我 爱，「我」的输出变不变？
+# 没有掩码的注意力本身不知道顺序。先猜：把 我 爱 AI 换成 AI 我 爱，「我」的输出变不变？
 #
-# Attention itself does not know about order. Predict: if 我 爱 AI becomes AI 我 爱, does the output of 我 change?
+# Attention without a mask does not know about order. Predict: if 我 爱 AI becomes AI 我 爱, does the output of 我 change?
 
 # %% tags=["guess"]
 guess = None
@@ -189,7 +192,7 @@ for positions in ("learned", "sinusoidal", "rotary", "alibi", "none"):
 
 # %% tags=["experiment"]
 assert "learned" not in reached
-assert reached["rotary"][1] > 0.9
+assert reached["rotary"][1] > 0.9 and reached["rotary"][1] == max(both[1] for both in reached.values())
 assert reached["none"][0] > 0.4                 # far above 1/16: the causal mask itself tells about order
 
 # %% [markdown]
@@ -211,10 +214,10 @@ assert unmasked.accuracy < 0.4
 #
 # $$(R(m\theta)\,q)^\top (R(n\theta)\,k) = q^\top R(m\theta)^\top R(n\theta)\,k = q^\top R((n - m)\theta)\,k$$
 #
-# 分数里只剩 **n − m**。每一对数有自己的 θ：快的分辨近处，慢的分辨远处。转动不改变长度，所以也不改变分数的大小。验证：整句往后挪 7 个位置，分数一点不变。
+# 分数里只剩 **n − m**。每一对数有自己的 θ：快的分辨近处，慢的分辨远处。转动不改变 q、k 的长度；分数却会随距离变（最大到 |q||k|）。验证：整句往后挪 7 个位置，距离没变，分数就不变（只差舍入）。
 #
 # Take every two numbers of a query or key as a point in a plane; the query at place m is turned by mθ, the key at place n by nθ. Since $R(a)^\top R(b) = R(b - a)$, the formula above follows: only **n − m** is left in the
-# score. Each pair has a θ of its own; fast ones tell near places apart, slow ones far ones. Turning changes no length. Check it: move the whole sentence by 7 places, and no score changes.
+# score. Each pair has a θ of its own; fast ones tell near places apart, slow ones far ones. Turning changes no length of q or k; the score does change with the distance (up to |q||k|). Check it: move the whole sentence by 7 places; distances stay, and so do scores, but for rounding.
 
 # %%
 q, k = np.random.default_rng(1).standard_normal((2, 8))
@@ -229,13 +232,14 @@ def turned(x, place):
 same_distance = [turned(q, m) @ turned(k, m + 3) for m in (0, 7, 1000)]
 print("n − m = 3:", np.round(same_distance, 6), "  n − m = 4:", round(turned(q, 0) @ turned(k, 4), 6))
 assert np.allclose(same_distance, same_distance[0]) and np.isclose(np.linalg.norm(turned(q, 9)), np.linalg.norm(q))
+assert not np.isclose(same_distance[0], turned(q, 0) @ turned(k, 4))
 
 # %% [markdown]
 # ### ALiBi：离得远就扣分 · ALiBi: far away costs points
 #
-# 不改查询和键，直接在分数上减去「斜率 × 距离」，每个头一个斜率（$2^{-8h/H}$）：陡的头只看近处，平的头看得远。没有要学的东西，多长的序列都能用。
+# 不改查询和键，直接在分数上减去「斜率 × 距离」，每个头一个斜率（$2^{-8h/H}$）：陡的头只看近处，平的头看得远。没有要学的东西，多长的序列都算得出。
 #
-# It leaves queries and keys alone and subtracts "slope × distance" from the scores, with a slope for each head ($2^{-8h/H}$): steep heads look near, flat ones far. Nothing is learned, and any length will do.
+# It leaves queries and keys alone and subtracts "slope × distance" from the scores, with a slope for each head ($2^{-8h/H}$): steep heads look near, flat ones far. Nothing is learned, and any length can be computed.
 
 # %%
 print("slopes 斜率:", na.alibi_slopes(8))
@@ -294,19 +298,38 @@ course.predict("<s>", guess, "less 变少" if on_s < before else "more 变多")
 assert on_s < before - 0.1 and on_empty > 0.2
 
 # %% [markdown]
-# 有了别处可放，`<s>` 上的就少了（换几个种子，少得有多有少）。所以盯着第一个词元，不说明第一个词元重要。
+# 有了别处可放，`<s>` 上的就少了（换几个种子，少得有多有少）。所以盯着第一个词元，不说明它的内容重要。（可是生成文字时丢掉它的 K、V，停车位没了，模型会坏掉：流式推理要留着它。）
 #
-# With somewhere else to go, less goes to `<s>` (how much less differs from seed to seed). So a head that stares at the first token does not mean that the first token matters.
+# With somewhere else to go, less goes to `<s>` (how much less differs from seed to seed). So a head that stares at the first token does not mean that what it says matters. (But drop its K and V while generating, and the parking place is gone: streaming keeps them.)
+
+# %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 训练的正确率突然好得出奇。列出你会先查的两件事，为什么？ 写在下面一格里，再展开参考答案。
+#
+# Training accuracy is suddenly surprisingly good. Name two things that you would check first, and why. Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 一查因果：用探针改动一个未来的词元，看过去的输出动不动，掩码错一位就会这样。二查数据：考的题是不是训练里见过的，或者有捷径（比如周期固定）。能算出上限的话，先看有没有超过上限。
+#
+# First causality: probe it by changing a token of the future and looking whether outputs of the past move; a mask that is off by one does this. Second the data: was the test seen in training, or is there a shortcut, such as a fixed period? If the best possible can be worked out, see whether it was beaten.
+#
+# </details>
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 掩码在 softmax 之前把分数变成 −∞，True 表示可以看；填充挡的是键；整行被挡时要定义好，不能出 NaN。
 # 2. 检查因果性不要只看正确率，要用探针：改一个未来的词元，过去的输出一点都不能变。
-# 3. 注意力是置换等变的，位置要另外写入：RoPE 把 q、k 按位置旋转，分数只剩相对距离；ALiBi 按距离扣分；因果掩码本身也带一点顺序信息。没东西可看时，头会把注意力停在第一个词元上。
+# 3. 没有掩码的注意力是置换等变的，位置要另外写入：RoPE 把 q、k 按位置旋转，分数只剩相对距离；ALiBi 按距离扣分；因果掩码本身也带一点顺序信息。没东西可看时，头会把注意力停在第一个词元上。
 #
 # 1. A mask turns scores into −∞ before the softmax, True means "may look"; padding hides keys; a row that is hidden altogether needs a
 #    defined answer, not NaN.
 # 2. Do not judge causality by accuracy alone, probe it: change a token of the future, and no output of the past may move.
-# 3. Attention follows permutations, so positions have to be written in: RoPE turns q and k by their places, and only the distance is left in a score; ALiBi subtracts points for distance; a causal mask
+# 3. Without a mask attention follows permutations, so positions are written in: RoPE turns q and k by their places, and only the distance is left in a score; ALiBi subtracts points for distance; a causal mask
 #    tells something about order, too. With nothing to look at, heads park on the first token.

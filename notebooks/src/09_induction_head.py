@@ -75,6 +75,10 @@ course.curves(steps, {"accuracy 正确率": two.history["accuracy"], "layer 1: p
 
 # %% tags=["varies", "experiment"]
 half = int(np.argmax(np.array(two.history["accuracy"]) > 0.5))
+rising = slice(0, half + 6)                              # 上升的那一段 while it rises
+correlation = np.corrcoef(two.history["accuracy"][rising], steps[rising])[0, 1]
+print(f"correlation of accuracy with the step number 正确率和步数的相关系数: {correlation:.2f}")
+assert correlation > 0.9 and matching[half] - matching[0] > previous[half] - previous[0]
 print(f"step {steps[half]}: accuracy {two.history['accuracy'][half]:.2f}, prefix match {matching[half]:.2f} (start {matching[0]:.2f}), "
       f"previous token {previous[half]:.2f} (start {previous[0]:.2f})")
 
@@ -145,6 +149,9 @@ def prefix_match(weights, tokens):
 
 course.check("prefix-match", prefix_match)
 
+# %% [markdown]
+# *约 20 分钟，难度 ★★；卡住了就运行 `course.hint("prefix-match")`，再运行看下一条 · about 20 minutes, difficulty ★★; if stuck, run `course.hint("prefix-match")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -196,9 +203,9 @@ print("最后一个位置往回看：正的归头 0，负的归头 1 · the last
 assert sizes["one layer, 2 heads"] < sizes["two layers, trained"]
 
 # %% [markdown]
-# 所以准确的说法是：**两层各一个头，一两百步就学会；一层也做得到，但一般来说头数要随序列长度增加**（Sanford、Hsu、Telgarsky 2024），而且训练不容易找到。`induction` 这个任务太容易，一层两个头就有捷径，所以这一课用 `jumps`。
+# 所以准确的说法是：**两层各一个头，一两百步就学会；一层也做得到，但规模要随序列长度增加**：已经证明「头数 × 宽度 × 精度」至少和长度成正比（Sanford、Hsu、Telgarsky 2024），上面用了 38 个头；而且我们试过的训练没有找到。`induction` 这个任务太容易，一层两个头就有捷径，所以这一课用 `jumps`。
 #
-# So the exact sentence is: **two layers of one head learn it in a hundred steps or two; one layer can do it as well, but in general with a number of heads that grows with the length** (Sanford, Hsu and Telgarsky 2024), and training does not find them easily. The task `induction` has a shortcut for one
+# So the exact sentence is: **two layers of one head learn it in a hundred steps or two; one layer can do it as well, but at a size that grows with the length**: it is proved that heads × width × precision is at least proportional to it (Sanford, Hsu and Telgarsky 2024; above it took 38 heads), and the training that we tried did not find them. The task `induction` has a shortcut for one
 # layer of two heads, which is why this lesson uses `jumps`.
 
 # %% [markdown]
@@ -234,13 +241,32 @@ words = fixed.task.words(fixed.exercise.inputs[0][0])
 na.plot_heads(fixed.model.attentions()[0].weights, words, mask=na.causal_mask(len(words)), lang="both")
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 正确率和「前缀匹配」一起上升，说明前缀匹配**造成**了正确率吗？你会怎么检验？ 写在下面一格里，再展开参考答案。
+#
+# Accuracy and the prefix match rise together. Does the match **cause** the accuracy? How would you test it? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 不能说明：两条都上升一次的曲线总会相关，和步数也相关。要动原因：把那个头关掉（W_O 的那几行置零），或者把它冻结在平均上再训练，看正确率怎么变；还要有对照，比如关掉同一层的另一个头。
+#
+# It does not show that: two curves that each rise once correlate, with the step number as well. Change the cause: switch that head off (its rows of W_O to zero), or freeze it at the average and train, and see what accuracy does; with a control, such as another head of the same layer.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 两层各一个头，一两百步就学会归纳；我试过的一层没有学会。但一层不是做不到：手工设参数可以，一般来说头数要随序列长度增加。前一词元头让它更快更准，不过第 0 层只做平均，第 1 层也能学到九成。
+# 1. 两层各一个头，一两百步就学会归纳；我试过的一层没有学会。但一层不是做不到：手工设参数可以，只是头数 × 宽度 × 精度要随序列长度增加（已证明）。前一词元头让它更快更准，不过第 0 层只做平均，第 1 层也能学到九成。
 # 2. 这是上下文学习最小的例子：规律写在提示里，不在参数里；我用前缀匹配分数量出了它的形成过程，用冻结一层的办法检验了因果。
 # 3. 周期固定时一层、两层都学到同一个捷径，换个周期就不行：评测要换分布，不能只看训练分布上的满分。
 #
-# 1. Two layers of one head learn induction in a hundred steps or two; the one layer that I tried did not. Yet one layer can: with parameters set by hand, in general with a number of heads that grows with the length. A previous-token head makes it faster and more
+# 1. Two layers of one head learn induction in a hundred steps or two; the one layer that I tried did not. Yet one layer can: with parameters set by hand, at a size (heads × width × precision) that provably grows with the length. A previous-token head makes it faster and more
 #    exact, but with a layer 0 that only averages, layer 1 still gets about nine in ten right.
 # 2. It is the smallest example of learning in context: the rule lies in the prompt, not in the parameters. I measured how it forms by its prefix-match score, and tested the cause by freezing a layer.
 # 3. With a fixed period one layer and two learn the same shortcut, and fail at any other period: evaluate on another distribution, do not trust full marks.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10 · 交叉注意力：软字典 · Cross-attention as a soft dictionary
 #
-# **目标**：把注意力看成一本可以求导的字典，写出它的反向，并发现「键和值放在一起」有多重要。
+# **目标**：把注意力看成一本可以求导的字典，写出它的反向传播，并发现「键和值放在一起」有多重要。
 #
 # **Goal**: see attention as a dictionary that can be differentiated, write its backward pass, and find out how much it matters that key and value come
 # together.
@@ -42,9 +42,9 @@ for name, query in (("红 red", [1, 0, 0]), ("红绿之间 between red and green
         print(f"{name:32} × {sharpness:2}: weights {attention.weights[0]}, value {found[0, 0]:.1f}")
 
 # %% [markdown]
-# 查询乘得越大，越像真正的字典。
+# 查询乘得越大，越像真正的字典，除非两个键一样近：红绿之间，乘多大都是各一半。
 #
-# The larger the query, the more it behaves like a real dictionary.
+# The larger the query, the more it behaves like a real dictionary, unless two keys are equally near: between red and green, they share it half and half at any size.
 #
 # ## 交叉注意力 · Cross-attention
 #
@@ -108,6 +108,9 @@ def cross_backward(query, memory, W_Q, W_K, W_V, dheads):
 
 
 course.check("cross-backward", cross_backward)
+
+# %% [markdown]
+# *约 25 分钟，难度 ★★★；卡住了就运行 `course.hint("cross-backward")`，再运行看下一条 · about 25 minutes, difficulty ★★★; if stuck, run `course.hint("cross-backward")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -189,11 +192,11 @@ for head, row in enumerate(by_hand.attentions()[0].weights[0, :, -1]):
     print(f"head {head} looks at place 看第 {row.argmax()} 个: {facts.words(batch.inputs[0][0])[row.argmax()]}")
 
 # %% [markdown]
-# 全对！每条事实一个头：头 h 平时待在第 h 个键上，键不交出任何内容，等于不说话；如果第 h 个键正好是要问的那个，它的分数就被压下去，权重落到旁边的值上。事实越多，要的头越多；两层各一个头就够了。
-# 所以准确的说法是：**一层做得到，代价是每条事实一个头，而且训练很难找到；两层一两百步就学会。**
+# 全对！每条事实一个头：头 h 平时待在第 h 个键上，键不交出任何内容，等于不说话；如果第 h 个键正好是要问的那个，它的分数就被压下去，权重落到旁边的值上。照这个办法，事实越多，要的头越多；两层各一个头就够了。
+# 所以准确的说法是：**一层做得到，这个办法的代价是每条事实一个头，而且训练很难找到；两层一两百步就学会。**
 #
-# All of it! A head for each fact: head h stays on key h, and keys hand over nothing, so it says nothing; if key h is the one that is asked for, its score is pushed down, and the weight falls to the value beside it. More facts take more heads; two
-# layers do with one head each. So the exact sentence is: **one layer can, at the price of a head for each fact, and training hardly finds it; two layers learn it in a hundred steps or two.**
+# All of it! A head for each fact: head h stays on key h, and keys hand over nothing, so it says nothing; if key h is the one that is asked for, its score is pushed down, and the weight falls to the value beside it. In this way more facts take more heads; two
+# layers do with one head each. So the exact sentence is: **one layer can, in this way at the price of a head for each fact, and training hardly finds it; two layers learn it in a hundred steps or two.**
 
 # %% [markdown]
 # ## 一个头能记多少？ · How much does one head hold?
@@ -246,13 +249,32 @@ assert patient.accuracy > 0.95
 # **4 dimensions have room for 32 keys and values**; to learn to use it takes patience and a falling rate. Wider rows learn much faster. A few dimensions hold many directions, as long as they can be told apart.
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 「一层没有学会」和「一层做不到」差在哪里？各要什么样的证据？ 写在下面一格里，再展开参考答案。
+#
+# What is the difference between "one layer did not learn it" and "one layer cannot do it"? What evidence does each take? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 前一句是测量：写明步数、学习率、头数、种子就行。后一句是定理：要一个证明。推翻它只要一个例子，最便宜的是手工设参数，像这一课的四个头那样。
+#
+# The first is a measurement: name the steps, the rate, the heads and the seeds. The second is a theorem and takes a proof. A single example refutes it, and the cheapest is to set the parameters by hand, as with the four heads of this lesson.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 交叉注意力：Q 来自解码器，K 和 V 来自编码器；权重是 L × S，两边长度可以不同。
-# 2. 它是一本软字典：打分、归一化、加权取值，处处可导；反向时 dK、dV 都流向 memory，所以要相加。
+# 2. 它是一本软字典：打分、归一化、加权取值，处处可导；反向传播时 dK、dV 都流向 memory，所以要相加。
 # 3. 键和值在同一个格子里，一层就够；排成一串时，两层各一个头一两百步就学会；一层给每条事实一个头也做得到（可以手工设参数证明），只是很难训练出来。
 #
 # 1. In cross-attention Q comes from the decoder, K and V from the encoder; the weights are L × S, and both lengths are free.
-# 2. It is a soft dictionary: score, normalise, mix, all differentiable. On the way back dK and dV both flow to the memory, so they add up.
+# 2. It is a soft dictionary: score, normalise, mix, all differentiable. Backward, dK and dV both flow to the memory, so they add up.
 # 3. With key and value in one slot a single layer is enough. In one stream, two layers of one head learn it in a hundred steps or two; one layer with a head for each fact can do it as well
 #    (parameters set by hand prove it), though training hardly finds them.

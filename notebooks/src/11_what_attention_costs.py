@@ -75,10 +75,10 @@ assert growth[1] < 2.6
 # ## 怎么可能？softmax 明明要看完整行 · How? Softmax needs the whole row
 #
 # 可以一块一块地看，只要记住三样东西：目前为止的最大分数 **m**、Σ exp(分数 − m) **l**、按这些份额混合的值 **o**。来了新的一块，如果最大值变了，
-# 旧的 l 和 o 就乘上 exp(旧 m − 新 m) 再相加。最后 o / l 就是答案。
+# 旧的 $l$ 和 $o$ 就乘上 $e^{m_\text{old} - m_\text{new}}$ 再相加。最后 $o / l$ 就是答案。
 #
 # It can be read in blocks, if three things are kept: the highest score so far **m**, Σ exp(score − m) **l**, and the values mixed in these shares **o**.
-# When a new block brings a higher score, the old l and o are multiplied by exp(old m − new m) before adding. In the end, o / l is the answer.
+# When a new block brings a higher score, the old $l$ and $o$ are multiplied by $e^{m_\text{old} - m_\text{new}}$ before adding. In the end, $o / l$ is the answer.
 #
 # 「AI」那一行，一次来一个键：
 #
@@ -114,6 +114,9 @@ def merge(m1, l1, o1, m2, l2, o2):
 
 course.check("merge-softmax", merge)
 
+# %% [markdown]
+# *约 20 分钟，难度 ★★★；卡住了就运行 `course.hint("merge-softmax")`，再运行看下一条 · about 20 minutes, difficulty ★★★; if stuck, run `course.hint("merge-softmax")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -136,11 +139,11 @@ course.check("merge-softmax", merge)
 # ## FlashAttention 真正的理由：搬运 · The real reason for FlashAttention: moving data
 #
 # 省内存只是一半。GPU 有一小块很快的存储 (SRAM，每个核心一百多 KB) 和一大块慢的 (HBM，几十 GB)，慢十倍左右。普通写法把 L × L 的分数写到 HBM、读回来做 softmax、再写、再读；乘法单元大部分时间在**等数据**。
-# FlashAttention 把 Q、K、V 切成放得进 SRAM 的块，用上面的合并步骤在里面算完，只写出结果。乘法一次没少（反向传播还要**重算**一遍权重，更多），可是搬得少，所以快。数一数 L = 4096、d = 64、SRAM 放得下 32 768 个数时搬多少个数
+# FlashAttention 把 Q、K、V 切成放得进 SRAM 的块，用上面的合并步骤在里面算完，只写出结果。乘法没有少（反向传播还要**重算**一遍权重，更多；因果掩码下整块跳过，是另一件事），可是搬得少，所以快。数一数 L = 4096、d = 64、SRAM 放得下 32 768 个数时搬多少个数
 # （原论文定理 2：普通写法 $\Theta(Ld + L^2)$，分块 $\Theta(L^2 d^2 / M)$）。先猜：少几倍？
 #
 # Saving memory is half of it. A GPU has a small fast memory (SRAM, some hundred KB a core) and a large slow one (HBM, tens of GB), about ten times slower. Written plainly, the L × L scores are written to HBM, read for the softmax, written, and read again; most of the time the
-# multipliers **wait for data**. FlashAttention cuts Q, K and V into blocks that fit into SRAM, finishes them there by the merge above, and writes the result only. It saves no multiplication (backward even **computes the weights again**), but it moves less, and so it is faster. Count the numbers
+# multipliers **wait for data**. FlashAttention cuts Q, K and V into blocks that fit into SRAM, finishes them there by the merge above, and writes the result only. It saves no multiplication (backward even **computes the weights again**; skipping blocks that a causal mask hides is another matter), but it moves less, and so it is faster. Count the numbers
 # moved for L = 4096, d = 64 and an SRAM of 32,768 numbers (theorem 2 of the paper: plainly $\Theta(Ld + L^2)$, in blocks $\Theta(L^2 d^2 / M)$). Predict: how many times fewer?
 
 # %% tags=["guess"]
@@ -221,14 +224,33 @@ for kv_heads in (8, 2, 1):
     print(f"{kv_heads} key/value heads of 64, L = 4096, 32 layers, float16: {32 * numbers * 2 / 2**20:5.0f} MiB for each sequence")
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# FlashAttention 和 KV 缓存都「更快」。它们省的东西有什么不同？ 写在下面一格里，再展开参考答案。
+#
+# FlashAttention and a KV cache are both "faster". What does each of them save? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# FlashAttention 省的是慢存储的读写和 L × L 的内存，乘法没有少。KV 缓存省的是重复的计算：旧的 K、V 不再重算；代价是内存，而且每一步都要把缓存读一遍。
+#
+# FlashAttention saves reads and writes of slow memory, and the L × L table; not multiplications. A KV cache saves computing old K and V again; it costs memory, and each step has to read the cache.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 时间是 L² · D，内存是 L²；FlashAttention 没有减少乘法，减少的是慢存储 (HBM) 的读写：分块放进 SRAM 里算完，不把 L × L 的表写出来，反向传播时重算；内存也就变成线性。
-# 2. 关键是在线 softmax：每行只留最大值 m、归一化和 l、加权和 o，合并时旧的乘 exp(m旧 − m新)。结果是精确的，不是近似。
+# 1. 时间是 L² · D（外加投影 L · D²），内存是每个头 L²；FlashAttention 没有减少乘法，减少的是慢存储 (HBM) 的读写：分块放进 SRAM 里算完，不把 L × L 的表写出来，反向传播时重算；内存也就变成线性。
+# 2. 关键是在线 softmax：每行只留最大值 m、归一化和 l、加权和 o，合并时旧的乘 exp(m旧 − m新)。结果是精确的（只差舍入），不是近似。
 # 3. KV 缓存用内存换时间：因果掩码下旧的 K、V 不变；GQA/MQA 减少的就是缓存里的头数。
 #
-# 1. Time is L² · D, memory L². FlashAttention saves no multiplications, it saves reads and writes of slow memory (HBM): blocks are finished inside SRAM, the L × L table is not written out, and backward computes it
+# 1. Time is L² · D (and L · D² for the projections), memory L² a head. FlashAttention saves no multiplications, it saves reads and writes of slow memory (HBM): blocks are finished inside SRAM, the L × L table is not written out, and backward computes it
 #    again; so memory becomes linear, too.
-# 2. The key is the online softmax: keep the maximum m, the sum l and the mixture o of each row, and rescale what is old by exp(old m − new m). It is exact,
-#    no approximation.
+# 2. The key is the online softmax: keep the maximum m, the sum l and the mixture o of each row, and rescale what is old by exp(old m − new m). It is exact but for
+#    rounding, no approximation.
 # 3. A KV cache trades memory for time: under a causal mask old keys and values do not change. Grouped and multi-query attention reduce its heads.

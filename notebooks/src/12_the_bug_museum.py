@@ -7,9 +7,9 @@
 #
 # *约 45 分钟 · about 45 minutes; runs in 40 s*
 #
-# 博物馆里的错误都来自真实的项目：卡片上写着出处。它们被小心地种进一个正确的多头注意力里。
+# 博物馆里的错误大多来自真实的项目，卡片上写着出处（没有找到出处的也写明了）。它们被小心地种进一个正确的多头注意力里。
 #
-# The bugs of the museum come from real projects; each card says which. Here each is planted in a multi-head attention that is otherwise right.
+# Most bugs of the museum come from real projects; the card says which, or that no thread is known. Here each is planted in a multi-head attention that is otherwise right.
 
 # %%
 import numpy as np
@@ -28,7 +28,7 @@ print(museum.card("merge-without-transpose"))
 # %% [markdown]
 # ## 意外：训练也发现不了 · A surprise: training does not notice
 #
-# 种下错误，然后训练「倒序」任务。这里挑 12 个与掩码无关的错误，其中 7 个错在反向，5 个错在前向。先猜：有几个还能学到 99%？
+# 种下错误，然后训练「倒序」任务。这里挑 12 个与掩码无关的错误，其中 7 个错在反向传播，5 个错在前向。先猜：有几个还能学到 99%？
 #
 # Plant a bug, then train on reversal. Here are 12 bugs that have nothing to do with masks, 7 in backward, 5 in forward. Predict: how many still reach 99 %?
 
@@ -117,8 +117,8 @@ course.predict("抓到全部的 catches all", guess, [d for d, n in caught.items
 matrix.plot(lang="both")
 
 # %% [markdown]
-# 没有一列是满的，也没有一行是空的；而**前两样合起来（参考数值加梯度检查）就抓到了全部**。**参考数值**看不见反向传播；**梯度检查**看不见前向：它只问「反向配不配这个前向」，前向算错了，只要反向跟着错，它就满意。
-# 那四个它也亮的掩码标本，是因为反向没有跟着错：有的出了 NaN，有的忘了那几格本该为零。
+# 没有一列是满的，也没有一行是空的；而**前两样合起来（参考数值加梯度检查）就抓到了全部**。**参考数值**看不见反向传播；**梯度检查**看不见前向：它只问「反向传播配不配这个前向」，前向算错了，只要反向传播跟着错，它就满意。
+# 那四个它也亮的掩码标本，是因为反向传播没有跟着错：有的出了 NaN，有的忘了那几格本该为零。
 # 两样都要有。其余三样不变量抓到的，前两样也都抓到了；它们的好处是不需要参考答案，便宜，还能说出错的是哪一类。
 #
 # No column is full, and no row is empty; and **golden numbers and the gradient check together catch everything**. **Golden numbers** cannot see backward. The **gradient check** cannot see forward: it asks whether backward belongs to
@@ -132,6 +132,10 @@ assert matrix.survivors() == []
 both = [name for name in names if matrix.caught(name, matrix.detectors[0]) or matrix.caught(name, matrix.detectors[-1])]
 print(f"{matrix.detectors[0]} + {matrix.detectors[-1]}: {len(both)} of {len(names)}")
 assert len(both) == len(names)
+mask_bugs = [name for name in names if name.startswith(("mask-", "hidden-", "causal-"))]
+seen = [name for name in mask_bugs if matrix.caught(name, matrix.detectors[-1])]
+print("specimens of the mask that the gradient check sees 梯度检查看得见的掩码标本:", seen)
+assert len(seen) == 4
 
 # %% [markdown]
 # 梯度检查有时还能说出病名：
@@ -146,7 +150,7 @@ for bug in ("key-path-forgotten", "scale-missing-backward"):
 # ### 练习 · Exercise
 #
 # 写**一个测试**（不是修复）：函数接受一个 `MultiHeadAttention`，发现不对就 `assert` 失败或返回 `False`。它会在许多层上运行：对正确的层不许抱怨，
-# 下面这几类错误都要抓到：前向的、掩码的、反向的。
+# 下面这几类错误都要抓到：前向的、掩码的、反向传播的。
 #
 # Write **one test**, not a repair: a function that takes a `MultiHeadAttention` and fails an `assert`, or returns `False`, if something is wrong. It meets many
 # layers: it must not complain about right ones, and it should kill bugs of forward, of masks, and of backward.
@@ -161,6 +165,9 @@ def my_test(mha):
 
 
 course.check("kill-the-bugs", my_test)
+
+# %% [markdown]
+# *约 40 分钟，难度 ★★★；卡住了就运行 `course.hint("kill-the-bugs")`，再运行看下一条 · about 40 minutes, difficulty ★★★; if stuck, run `course.hint("kill-the-bugs")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -197,6 +204,25 @@ course.check("kill-the-bugs", my_test)
 #
 # How many does your test kill in all? `print(museum.grade(my_test))` lists them. Rather play detective? `museum.exercise("…")` hands you a broken layer and does not
 # say what is wrong.
+
+# %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 你只能写一个测试，五行以内。你会测什么？它看不见什么？ 写在下面一格里，再展开参考答案。
+#
+# You may write a single test of at most five lines. What would you test, and what can it not see? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 例如：带因果掩码，拿一个独立写的前向比输出，再加一行 check_gradients(...).ok：前向、掩码、反向都看得到。看不见的：整行被挡住时的 NaN、很大的分数时的溢出、别的精度、太慢。
+#
+# For example: under a causal mask, compare the output with a forward written independently, plus one line check_gradients(...).ok: it sees forward, mask and backward. It does not see NaN where a whole row is hidden, overflow at large scores, other precisions, or that it is slow.
+#
+# </details>
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview

@@ -39,19 +39,19 @@ print(f"smallest 最小 {weights.min():.2f}, largest 最大 {weights.max():.2f},
 
 # %% [markdown]
 # - **A** 自动范围：像一条清楚的对角线，其实最大的也不到平均的两倍。
-# - **B** 固定 0 到 1：诚实，几乎什么也没有。本项目所有的图都这样画。
+# - **B** 固定 0 到 1：诚实，几乎什么也没有。本项目的图默认都这样画。
 # - **C** 原点在下：对角线翻了过去，「看自己」变成了「看镜像」。
 # - **D** 对数：什么都亮。
 #
-# **A**, on its own range, shows a clear diagonal, though the largest weight is less than twice the average. **B**, from 0 to 1, is honest: there is hardly anything. All
-# pictures of this project are drawn like that. **C**, with the origin below, turns the diagonal round. **D**, logarithmic, is bright everywhere.
+# **A**, on its own range, shows a clear diagonal, though the largest weight is less than twice the average. **B**, from 0 to 1, is honest: there is hardly anything. The
+# pictures of this project are drawn like that unless asked otherwise. **C**, with the origin below, turns the diagonal round. **D**, logarithmic, is bright everywhere.
 
 # %% [markdown]
 # ## 权重不同，输出相同 · Other weights, the same output
 #
-# 输出是 weights @ V。如果 S > d_v + 1，就有一些方向 n，使得 n @ V = 0，Σ n = 0：沿着它移动权重，输出**一点也不变**。
+# 输出是 $wV$。如果 $S > d_v + 1$，就有一些方向 $n$，使得 $nV = 0$，$\sum n = 0$：沿着它移动权重，输出**一点也不变**。
 #
-# The output is weights @ V. If S > d_v + 1, there are directions n with n @ V = 0 and Σ n = 0. Move the weights along them, and the output does **not change at
+# The output is $wV$. If $S > d_v + 1$, there are directions $n$ with $nV = 0$ and $\sum n = 0$. Move the weights along them, and the output does **not change at
 # all**.
 #
 # 先猜：S = 10、d_v = 4，最多能把多少注意力搬到别处，而输出不变？(0 到 1)
@@ -88,12 +88,14 @@ course.predict("搬走的注意力 attention moved", guess, round(float(moved), 
 assert moved > 0.3
 for d_v in (2, 4, 8, 9):
     V_d = np.random.default_rng(d_v).standard_normal((10, d_v))
-    print(f"d_v = {d_v}: {np.abs(farthest(w, V_d) - w).sum() / 2:.2f} can move" if d_v < 9 else f"d_v = {d_v}: nothing can move")
+    can_move = np.abs(farthest(w, V_d) - w).sum() / 2
+    print(f"d_v = {d_v}: {can_move:.2f} can move")
+    assert (can_move > 0.05) == (d_v + 1 < 10)
 
 # %% [markdown]
-# 所以「它看了这里，所以用了这里」不一定成立。d_v 比序列短的时候，权重不是唯一的解释。
+# 所以「它看了这里，所以用了这里」不一定成立。$S > d_v + 1$ 的时候，权重不是唯一的解释；$S = d_v + 1$ 时（上面的 d_v = 9）已经没有余地了。
 #
-# So "it looked here, hence it used this" need not hold. Where d_v is smaller than the sequence, the weights are not the only explanation.
+# So "it looked here, hence it used this" need not hold. Where $S > d_v + 1$, the weights are not the only explanation; with $S = d_v + 1$ (d_v = 9 above) there is no room left.
 
 # %% [markdown]
 # ### 练习 · Exercise
@@ -112,6 +114,9 @@ def same_output(weights, V):
 
 
 course.check("same-output", same_output)
+
+# %% [markdown]
+# *约 25 分钟，难度 ★★★；卡住了就运行 `course.hint("same-output")`，再运行看下一条 · about 25 minutes, difficulty ★★★; if stuck, run `course.hint("same-output")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -200,12 +205,31 @@ print(f"第 1 层的四个头一起关掉 all four heads of layer 1 off: accurac
 assert together < run.accuracy - 0.3
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 论文里有一张漂亮的热图，说「模型看的是这个词，所以判断对了」。你要问作者哪三个问题？ 写在下面一格里，再展开参考答案。
+#
+# A paper shows a pretty map: "the model looked at this word, and so it was right". Which three questions do you ask the authors? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 一，色标是多少到多少，是不是每张图各用各的？二，别的头、别的句子也这样吗，还是挑出来的？三，把这个头关掉（或者换掉那个词的值），判断会变吗？有对照吗？
+#
+# One: from what to what does the colour bar go, and is it the same for all? Two: is it so for other heads and sentences, or was this one picked? Three: switch the head off (or exchange that word's value): does the answer change, and compared with which control?
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 看热图先看色标：范围要固定在 0 到 1，原点在上，所有头用同一把尺。
-# 2. 权重不是解释：S > d_v + 1 时，一定有别的权重给出完全相同的输出（softmax 的权重都大于 0）；要结合值，或者做消融。
+# 2. 权重不是解释：S > d_v + 1、权重都大于 0 时，一定有别的权重给出完全相同的输出；要结合值，或者做消融。
 # 3. 一个头重不重要，要把它关掉来量：尖锐的头可以是冗余的，第 1 层的头互为备份；而第 0 层里最要紧的，恰恰几乎总是那一层最尖的头。
 #
 # 1. Look at the colour bar first: fixed from 0 to 1, origin on top, one scale for all heads.
-# 2. Weights are no explanation: where S > d_v + 1 there are always other weights with exactly the same output (those of a softmax are all above 0). Look at the values too, or ablate.
+# 2. Weights are no explanation: where S > d_v + 1 and all weights are above 0, there are always other weights with exactly the same output. Look at the values too, or ablate.
 # 3. Whether a head matters is measured by switching it off: a sharp head may be redundant, those of layer 1 stand in for each other; within layer 0 the one that mattered was nearly always the sharpest.

@@ -41,9 +41,9 @@ na.plot_walkthrough(na.worked_example("by-hand").trace(), lang="both")
 #
 # ## 第一步：带掩码的 softmax · Stage 1: softmax with a mask
 #
-# `mask` 是布尔表，True 表示可以看。分数可能很大；有的行可能什么都不许看，那一行全部是 0，不能出 NaN。（约 10 分钟，难度 ★）
+# `mask` 是布尔表，True 表示可以看。分数可能很大；有的行可能什么都不许看，那一行全部是 0，不能出 NaN。
 #
-# `mask` is boolean, True means may look. Scores may be large; a row may see nothing at all: then it is all 0, and there is no NaN. (about 10 minutes, difficulty ★)
+# `mask` is boolean, True means may look. Scores may be large; a row may see nothing at all: then it is all 0, and there is no NaN.
 
 # %% tags=["exercise"]
 def masked_softmax(scores, mask):
@@ -54,20 +54,7 @@ def masked_softmax(scores, mask):
 course.check("masked-softmax", masked_softmax)
 
 # %% [markdown]
-# <details><summary>提示一 · Hint 1</summary>
-#
-# 被挡住的分数换成 −∞（`np.where`），再减去每行最大值。
-#
-# Let hidden scores be −∞ (`np.where`), then subtract each row's maximum.
-#
-# </details>
-# <details><summary>提示二 · Hint 2</summary>
-#
-# 整行都是 −∞ 时，最大值也是 −∞，−∞ − (−∞) 是 NaN：这时减 0，总和是 0，就除以 1。
-#
-# If a whole row is −∞, so is its maximum, and −∞ − (−∞) is NaN: subtract 0 then; the total is 0, so divide by 1.
-#
-# </details>
+# *约 10 分钟，难度 ★；卡住了就运行 `course.hint("masked-softmax")`，再运行看下一条 · about 10 minutes, difficulty ★; if stuck, run `course.hint("masked-softmax")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -86,9 +73,9 @@ course.check("masked-softmax", masked_softmax)
 # %% [markdown]
 # ## 第二步：前向 · Stage 2: forward
 #
-# 检查：PyTorch 的 `nn.MultiheadAttention` 算出的数、随机的大小、因果性、置换等变。（约 20 分钟，难度 ★★）
+# 检查：PyTorch 的 `nn.MultiheadAttention` 算出的数、随机的大小、因果性、置换等变。
 #
-# Checked against the numbers of PyTorch's `nn.MultiheadAttention`, at random sizes, for causality, and for permutation. (about 20 minutes, difficulty ★★)
+# Checked against the numbers of PyTorch's `nn.MultiheadAttention`, at random sizes, for causality, and for permutation.
 
 # %% tags=["exercise"]
 def mha_forward(x, p, H, mask):
@@ -101,13 +88,7 @@ def mha_forward(x, p, H, mask):
 course.check("mha-forward", mha_forward)
 
 # %% [markdown]
-# <details><summary>提示 · Hint</summary>
-#
-# 写两个小函数：split：(N, L, D) → reshape (N, L, H, d_k) → transpose (N, H, L, d_k)；merge 倒过来。`K.swapaxes(-1, -2)` 只转置最后两个轴。
-#
-# Write two small functions: split, (N, L, D) → reshape (N, L, H, d_k) → transpose (N, H, L, d_k), and merge, the other way. `K.swapaxes(-1, -2)` transposes the last two axes only.
-#
-# </details>
+# *约 20 分钟，难度 ★★；卡住了就运行 `course.hint("mha-forward")`，再运行看下一条 · about 20 minutes, difficulty ★★; if stuck, run `course.hint("mha-forward")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -155,9 +136,9 @@ print({name: f"{size:.1e}" for name, size in sizes.items()})
 assert sizes["b_K"] < 1e-12 < sizes["b_Q"]
 
 # %% [markdown]
-# 零（只剩舍入误差）：b_K 给一个查询的**所有**分数加上同一个数 q · b_K，而 softmax 只看行内的差。所以 b_K 什么也不改变，有的模型干脆不要它。（约 45 分钟，难度 ★★★）
+# 零（只剩舍入误差）：b_K 给一个查询的**所有**分数加上同一个数 q · b_K，而 softmax 只看行内的差。所以 b_K 什么也不改变（用 RoPE 时就不是了：每个位置转得不一样），有的模型干脆不要它。
 #
-# Zero, but for rounding: b_K adds the same number, q · b_K, to **all** scores of a query, and softmax sees only the differences in a row. So b_K changes nothing, and some models leave it out. (The exercise: about 45 minutes, difficulty ★★★)
+# Zero, but for rounding: b_K adds the same number, q · b_K, to **all** scores of a query, and softmax sees only the differences in a row. So b_K changes nothing (with rotary positions it would: each place turns it differently), and some models leave it out.
 
 # %% tags=["exercise"]
 def mha_backward(x, p, H, mask, dout):
@@ -170,25 +151,7 @@ def mha_backward(x, p, H, mask, dout):
 course.check("mha-backward", mha_backward)
 
 # %% [markdown]
-# <details><summary>提示一：顺序 · Hint 1: the order</summary>
-#
-# dout → dW_O, db_O, dconcat → split → dheads → dV, dweights → dscores → dQ, dK → merge → dW, db, dx。
-#
-# </details>
-# <details><summary>提示二：参数的梯度 · Hint 2: gradients of parameters</summary>
-#
-# out = x W + b 时，dW = Σ xᵀ dout，对 N 和 L 求和：`np.einsum("nli,nlj->ij", x, dout)`；db 对 N 和 L 求和。
-#
-# For out = x W + b, dW = Σ xᵀ dout, summed over N and L: `np.einsum("nli,nlj->ij", x, dout)`; db is summed over N and L.
-#
-# </details>
-# <details><summary>提示三：dx · Hint 3: dx</summary>
-#
-# x 走了三条路（查询、键、值），三条路的梯度相加。
-#
-# x went three ways, as query, key and value; their gradients add up.
-#
-# </details>
+# *约 45 分钟，难度 ★★★；卡住了就运行 `course.hint("mha-backward")`，再运行看下一条 · about 45 minutes, difficulty ★★★; if stuck, run `course.hint("mha-backward")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -270,7 +233,7 @@ for bug, broken in {**capstone.FORWARD_BUGS, **capstone.BACKWARD_BUGS}.items():
 course.predict("训练发现不了 not noticed by training", guess, len(unnoticed))
 
 # %% tags=["experiment"]
-assert len(unnoticed) >= 3
+assert len(unnoticed) >= 6
 
 # %% [markdown]
 # 检查把它们全部抓到，还叫得出名字；训练放过了一大半。**手撕完了，先检查，再训练。**
@@ -295,12 +258,31 @@ assert len(unnoticed) >= 3
 # The usual follow-up questions (complexity, parameters, a KV cache, which line changes for GQA) are answered in the notebook "interview".
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 写完以后，你怎么在两分钟里让面试官相信它是对的？ 写在下面一格里，再展开参考答案。
+#
+# You have written it. How do you convince an interviewer within two minutes that it is right? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 先说形状；再当场做三个小检查：权重每行之和是 1，改最后一个词元时前面的输出不变，没有掩码时打乱词元输出跟着打乱。反向传播就和一个随机方向的中心差分比。最后说出这些检查看不见什么：比如少了 √d_k，前三个都看不见，要有参考数值。
+#
+# State the shapes; then run three small checks: rows of weights sum to 1, changing the last token leaves earlier outputs alone, and without a mask shuffled tokens give shuffled outputs. Hold backward against central differences in one random direction. Then say what these do not see: a missing √d_k passes the first three, and takes golden numbers.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 我手写过多头注意力的前向和反向传播，和 PyTorch 的 `nn.MultiheadAttention` 对到小数点后六位，梯度检查、因果性、置换等变都通过。
 # 2. 反向传播里最容易错的三处：softmax 少了行内求和、忘了再除一次 √d_k、dx 要把查询、键、值三条路加起来。
-# 3. b_K 的梯度恒为零：它给一行的所有分数加同一个数，softmax 看不见，所以键的偏置可以不要。
+# 3. 没有 RoPE 时 b_K 的梯度恒为零：它给一行的所有分数加同一个数，softmax 看不见，所以键的偏置可以不要。
 #
 # 1. I have written multi-head attention by hand, forward and backward, and it agrees with PyTorch's `nn.MultiheadAttention` to six decimals and passes gradient check, causality and permutation.
 # 2. The three places where backward goes wrong most easily: the row term of the softmax, the second division by √d_k, and the three paths that add up in dx.
-# 3. The gradient of b_K is zero always: it adds one number to all scores of a row, which softmax cannot see, so the keys need no bias.
+# 3. Without rotary positions the gradient of b_K is zero: it adds one number to all scores of a row, which softmax cannot see, so the keys need no bias.

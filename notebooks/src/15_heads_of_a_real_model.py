@@ -90,9 +90,9 @@ if model:
 #
 # - **看前一个** (previous)：16.0 几乎只看前一个词元。
 # - **归纳** (induction)：18.6、17.3、17.4 找到上次那个词元**后面**是什么，在第 09 课里我们训练过两层的小模型，真实模型里长出了同样的东西，而且「看前一个」的头在更早的层里。
-# - **注意力汇聚点** (sink)：平均一半以上的注意力停在第一个词元上，它什么内容也没有。那是「没话说」时的停车位。
+# - **注意力汇聚点** (sink)：平均一半以上的注意力停在第一个词元上，那里没有要找的东西。那是「没话说」时的停车位。
 #
-# How to read it: `18.6` is head 6 of layer 18, counted from 0. **Previous**: 16.0 looks at hardly anything but the token before. **Induction**: 18.6, 17.3 and 17.4 find what came *behind* the token last time. Lesson 09 trained a toy of two layers for that; the same thing has grown here, and again the previous-token head lies in an earlier layer. **Sink**: on average more than half of all attention is parked on the first token, which says nothing. It is where a head goes that has nothing to say.
+# How to read it: `18.6` is head 6 of layer 18, counted from 0. **Previous**: 16.0 looks at hardly anything but the token before. **Induction**: 18.6, 17.3 and 17.4 find what came *behind* the token last time. Lesson 09 trained a toy of two layers for that; the same thing has grown here, and again the previous-token head lies in an earlier layer. **Sink**: on average more than half of all attention is parked on the first token, which holds nothing that is looked for. It is where a head goes that has nothing to say.
 
 # %% tags=["varies", "experiment"]
 if model:
@@ -117,6 +117,9 @@ def induction_score(weights, period):
 
 course.check("induction-score", induction_score)
 
+# %% [markdown]
+# *约 10 分钟，难度 ★；卡住了就运行 `course.hint("induction-score")`，再运行看下一条 · about 10 minutes, difficulty ★; if stuck, run `course.hint("induction-score")`, and again for the next*
+
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
 #
@@ -131,9 +134,9 @@ course.check("induction-score", induction_score)
 # %% [markdown]
 # ## 关掉它们 · Switch them off
 #
-# 分数高只说明它**看**哪里。要知道模型靠不靠它，就关掉。关掉任何头都会有损失，所以要有**对照**：在同样的层里随机关掉同样多的头。
+# 分数高只说明它**看**哪里。要知道模型靠不靠它，就关掉。关掉几个头，往往多少有些损失，所以要有**对照**：在同样的层里随机关掉同样多的头。
 #
-# A high score says where a head *looks*. To learn whether the model relies on it, switch it off. Losing any heads hurts a little, so there are **controls**: as many heads of the same layers, drawn by lot.
+# A high score says where a head *looks*. To learn whether the model relies on it, switch it off. Losing heads often hurts a little, so there are **controls**: as many heads of the same layers, drawn by lot.
 #
 # 先猜：第二遍的损失（越小越好）本来是 2.18。关掉 4 个最强的归纳头以后呢？
 #
@@ -231,6 +234,9 @@ def patched(weights, clean, corrupted, layer, place):
 
 
 course.check("patch-a-row", patched)
+
+# %% [markdown]
+# *约 15 分钟，难度 ★★；卡住了就运行 `course.hint("patch-a-row")`，再运行看下一条 · about 15 minutes, difficulty ★★; if stuck, run `course.hint("patch-a-row")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -339,6 +345,25 @@ if model:
     print(f"Paris − Rome = {parts['logit']:.2f}: heads 头 {parts['heads'].sum():.2f} + feed-forward 前馈 {parts['feed_forward'].sum():.2f} "
           f"+ embedding 嵌入 {parts['embedding']:.2f}")
     print("heads 最多的头:", ", ".join(f"{layer}.{head} {share:.2f}" for layer, head, share in models.strongest(parts["heads"], 4)))
+
+# %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 一个头的归纳分是 0.9。还要做哪些实验，才能说「模型靠它抄写」？ 写在下面一格里，再展开参考答案。
+#
+# A head has an induction score of 0.9. Which experiments are still missing before you say "the model copies by means of it"? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 关掉它，看重复部分的损失升多少；用同一层随机的头作对照；换别的随机词元、别的周期再量一遍；看关掉以后有没有别的头顶上来。分数只说它看哪里。
+#
+# Switch it off and see how much the loss on the repeat rises; take random heads of the same layer as controls; measure again on other tokens and periods; see whether other heads take over. The score only says where it looks.
+#
+# </details>
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview

@@ -27,7 +27,7 @@ x = np.array([[[1., 2, 3, 6], [10, 20, 30, 60], [-1, 0, 1, 0]]])
 #
 # 每一层只往词元的那一行里**加**东西。反向传播时，加法把梯度原样交给两边：一条路直通，不经过任何矩阵；一条路经过 f。先猜：24 层 f(x) = xW 叠起来（W 的元素标准差是 0.5/√D），没有残差时，第 0 层收到的梯度是最后一层的几分之一？有残差呢？
 #
-# Each layer only **adds** to a token's row. On the way back a sum hands its gradient to both summands: one way runs straight through no matrix at all, the other through f. Predict: stack 24 layers f(x) = xW (the elements of W have standard deviation 0.5/√D). How many times smaller is the gradient at layer 0 than at the
+# Each layer only **adds** to a token's row. Backward, a sum hands its gradient to both summands: one way runs straight through no matrix at all, the other through f. Predict: stack 24 layers f(x) = xW (the elements of W have standard deviation 0.5/√D). How many times smaller is the gradient at layer 0 than at the
 # last one without residuals? And with them, is it smaller or larger?
 
 # %% tags=["guess"]
@@ -70,9 +70,9 @@ course.predict("最大的差 largest difference", guess, round(float(np.abs(norm
 # %% [markdown]
 # ### 练习 · Exercise
 #
-# 写出一个前归一化的块，三步：`heard = x + attention(norm(x))`，`out = heard + feed_forward(norm2(heard))`。四个参数都是函数。（约 5 分钟，难度 ★）
+# 写出一个前归一化的块，三步：`heard = x + attention(norm(x))`，`out = heard + feed_forward(norm2(heard))`。四个参数都是函数。
 #
-# Write a pre-norm block: `heard = x + attention(norm(x))`, `out = heard + feed_forward(norm2(heard))`. All four arguments are functions. (about 5 minutes, difficulty ★)
+# Write a pre-norm block: `heard = x + attention(norm(x))`, `out = heard + feed_forward(norm2(heard))`. All four arguments are functions.
 
 # %% tags=["exercise"]
 def block(x, attention, norm, feed_forward, norm2):
@@ -81,6 +81,9 @@ def block(x, attention, norm, feed_forward, norm2):
 
 
 course.check("pre-norm-block", block)
+
+# %% [markdown]
+# *约 5 分钟，难度 ★；卡住了就运行 `course.hint("pre-norm-block")`，再运行看下一条 · about 5 minutes, difficulty ★; if stuck, run `course.hint("pre-norm-block")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -156,12 +159,31 @@ assert pre_std > 2 > post_std
 # paper warms up and pre-norm hardly has to (Xiong et al. 2020). The price: pre-norm wants one more norm at the end.
 
 # %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 去掉残差连接，参数一个不少。为什么深的模型还是难训练得多？ 写在下面一格里，再展开参考答案。
+#
+# Without residual connections not one parameter is missing. Why are deep models so much harder to train all the same? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 没有残差，梯度只能一层一层地连乘矩阵传回去，乘的数小于 1 就越来越小，大于 1 就越来越大。有残差时，多了一条什么也不乘的路。另外，一层要「什么也不做」，没有残差就得学出恒等，有残差只要学出 0。
+#
+# Without them the gradient comes back through one matrix after the other; factors below 1 shrink it, factors above 1 blow it up. A residual adds a way that multiplies by nothing. And to do nothing, a layer without residual has to learn the identity; with one it has to learn 0.
+#
+# </details>
+
+# %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 一个块：注意力在词元之间搬运，前馈层在词元之内加工，都加在残差流上；参数 4D² + 8D²。
+# 1. 一个块：注意力在词元之间搬运，前馈层（宽 4D）在词元之内加工，都加在残差流上；参数约 4D² + 8D²。
 # 2. 残差给梯度一条不经过矩阵的路；LayerNorm 对每个词元归一化，和批次无关；RMSNorm 省掉减均值。
-# 3. 前归一化 x + f(LN(x)) 的残差一路直通，流越加越大，越靠后的层改变得越少（我量过），最后要再加一个归一化；后归一化 LN(x + f(x)) 每层都把流拉回标准差 1，梯度也每层穿过归一化。
+# 3. 前归一化 x + f(LN(x)) 的残差一路直通，没有训练过的时候，流越加越大，越靠后的层改变得越少（我量过 12 层），最后要再加一个归一化；后归一化 LN(x + f(x)) 每层都把流拉回标准差 1，梯度也每层穿过归一化。
 #
-# 1. A block: attention moves between tokens, the feed-forward layer works within each, and both add to the residual stream; 4D² + 8D² parameters.
+# 1. A block: attention moves between tokens, the feed-forward layer works within each, and both add to the residual stream; about 4D² + 8D² parameters, with a feed-forward layer 4D wide.
 # 2. The residual gives the gradient a way through no matrix; LayerNorm normalises each token, whatever the batch; RMSNorm leaves the mean alone.
-# 3. In pre-norm, x + f(LN(x)), the residual runs straight through; the stream grows, later layers change it less (I measured it), and it wants one more norm at the end. In post-norm, LN(x + f(x)), each layer brings the stream back to standard deviation 1, and gradients go through a norm each time.
+# 3. In pre-norm, x + f(LN(x)), the residual runs straight through; untrained, the stream grows and later layers change it less (I measured 12), and it wants one more norm at the end. In post-norm, LN(x + f(x)), each layer brings the stream back to standard deviation 1, and gradients go through a norm each time.

@@ -120,9 +120,9 @@ assert strange(samples[2, 3]) < strange(samples[2, None])
 # %% [markdown]
 # ### 练习 · Exercise
 #
-# 写出这一步：logits (V,)、温度、k → 每个字符的**份额** (V,)；只有最大的 k 个不是 0。（约 10 分钟，难度 ★）
+# 写出这一步：logits (V,)、温度、k → 每个字符的**份额** (V,)；只有最大的 k 个不是 0。
 #
-# Write this step: logits (V,), temperature, k → each character's **share** (V,), of which only the k largest are not 0. (about 10 minutes, difficulty ★)
+# Write this step: logits (V,), temperature, k → each character's **share** (V,), of which only the k largest are not 0.
 
 # %% tags=["exercise"]
 def shares_top_k(logits, temperature, k):
@@ -131,6 +131,9 @@ def shares_top_k(logits, temperature, k):
 
 
 course.check("shares-top-k", shares_top_k)
+
+# %% [markdown]
+# *约 10 分钟，难度 ★；卡住了就运行 `course.hint("shares-top-k")`，再运行看下一条 · about 10 minutes, difficulty ★; if stuck, run `course.hint("shares-top-k")`, and again for the next*
 
 # %% [markdown] tags=["solution"]
 # <details><summary>答案 · Solution</summary>
@@ -171,6 +174,25 @@ course.predict("最大的差 largest difference", guess, "zero 只有舍入误�
 # python -m numpy_attention train text --file my.txt --set L=128 --positions rotary --steps 400 --save my.npz
 # python -m numpy_attention generate my.npz --start "Beautiful is " --temperature 1 --top-k 5
 # ```
+
+# %% [markdown]
+# ## 用自己的话说 · In your own words
+#
+# 损失已经很低了。为什么这还不能说明模型「会写文章」？怎样才能说明？ 写在下面一格里，再展开参考答案。
+#
+# The loss is very low by now. Why does that not show that the model can write? What would? Write it into the cell below, then unfold the sample answer.
+
+# %% [markdown] tags=["words"]
+# > …
+
+# %% [markdown] tags=["sample"]
+# <details><summary>参考答案 · A sample answer</summary>
+#
+# 它是在读过的几百个字符上考的，背下来就能得低分。要留出一段没读过的文字来量损失，再看它写的句子有多少是原文里没有、却仍然通顺的。
+#
+# It was examined on the few hundred characters that it has read, and knowing them by heart is enough. Keep back a part that it does not read and measure the loss there; then see how much of what it writes is not in the text and still makes sense.
+#
+# </details>
 
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview

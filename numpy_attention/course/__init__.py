@@ -3,17 +3,19 @@
     from numpy_attention import course
 
     course.check("softmax-backward", my_function)       what failed, at which cell, and a hint
+    course.hint("softmax-backward")                     a hint; called again, the next one
     course.predict("how many?", guess, measured)        your guess beside what was measured
     course.language("zh")                               in Chinese only, or "en", or "both"
 
 On the command line, `python -m numpy_attention course` lists the notebooks, starts a copy of your own, and grades it.
 """
-from .asking import check, exercises
+from .asking import check, exercises, hint
 from .check_result import CheckResult
 from .predicting import predict
 from .speech import language
 
-__all__ = ["CheckResult", "check", "coloured", "curves", "exercises", "four_ways", "language", "predict", "table"]
+__all__ = ["CheckResult", "check", "coloured", "curves", "exercises", "four_ways", "hint", "language", "predict",
+           "table"]
 
 
 def __getattr__(name):

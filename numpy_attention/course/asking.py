@@ -1,9 +1,11 @@
-"""What a notebook calls to check an answer, and the list of all exercises."""
+"""What a notebook calls to check an answer or get a hint, and the list of all exercises."""
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
 from . import exercises as exercise_files
+from .hints import helps, next_hint
 
 listeners = []      # called with (exercise, verdict) after each check; how grading listens in
 
@@ -15,11 +17,32 @@ def exercises():
     >>> next(iter(exercises()))
     'one-row-by-hand'
     """
-    found = {}
+    found, known = {}, helps()
     for module in sorted(iter_modules(exercise_files.__path__), key=lambda m: m.name):
         for exercise in getattr(import_module(f"{exercise_files.__name__}.{module.name}"), "EXERCISES", ()):
-            found[exercise.name] = exercise
+            found[exercise.name] = replace(exercise, **known[exercise.name]._asdict())
     return found
+
+
+def named(name):
+    """The exercise called `name`, or an error that lists them."""
+    if name not in exercises():
+        raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(exercises())}")
+    return exercises()[name]
+
+
+def hint(name, number=None):
+    """The next hint for an exercise, or the one with this number; the last one is nearly the code.
+
+    Raises: ValueError if there is no such exercise, or no such hint.
+
+    >>> hint("merge-heads", 1)
+    merge-heads: 提示 1/3（★，约 5 分钟） hint 1 of 3 (★, about 5 minutes)
+      (..., H, L, d) → (..., L, H·d)：拆分的两步，倒过来。
+      (..., H, L, d) → (..., L, H·d): the two steps of the split, in reverse.
+      再运行一次看下一条。 Run it again for the next one.
+    """
+    return next_hint(named(name), number)
 
 
 def check(name, answer):
@@ -41,9 +64,7 @@ def check(name, answer):
       提示：这是原文印的数，softmax 算错了：e²/(e² + e² + e⁴)。
       Hint: That is what the source text prints, and its softmax is wrong: e²/(e² + e² + e⁴).
     """
-    if name not in exercises():
-        raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(exercises())}")
-    exercise = exercises()[name]
+    exercise = named(name)
     verdict = exercise.check(answer)
     for listen in listeners:
         listen(exercise, verdict)

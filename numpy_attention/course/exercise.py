@@ -74,6 +74,19 @@ class Exercise:
     points: float = 1
     library: str = "nothing"
 
+    def hint(self, number=1):
+        """Hint 1, 2, 3 …, as Words: first what goes in and comes out, then the idea, then nearly the code.
+
+        Raises: ValueError for a number that there is not.
+
+        >>> from numpy_attention import course
+        >>> course.exercises()["merge-heads"].hint(2).en
+        'First move H behind L again, then make one axis of (H, d).'
+        """
+        if number not in range(1, len(self.steps) + 1):
+            raise ValueError(f"{self.name} has hints 1 to {len(self.steps)}; got {number!r}")
+        return self.steps[number - 1]
+
     def check(self, answer):
         """Put an answer through all stages; never raises for what the learner did."""
         learner = answer

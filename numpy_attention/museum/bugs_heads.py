@@ -6,7 +6,7 @@ import numpy as np
 from .specimen import replace, specimen
 
 SCALED = "Any scale makes a proper attention: rows sum to 1, masks hold, gradients agree."
-SCALED_ZH = "任何缩放都是一个正当的注意力：行和为 1，掩码有效，梯度相符。"
+SCALED_ZH = "任何缩放都是一个正当的注意力：每行之和为 1，掩码有效，梯度相符。"
 
 
 @specimen("scale-by-model-width", caught_by="golden numbers",
@@ -37,7 +37,7 @@ def scale_multiplied(mha):
           what="(L, H·d) is reshaped straight into (H, L, d): heads get pieces of tokens instead of columns.",
           what_zh="把 (L, H·d) 直接 reshape 成 (H, L, d)：每个头拿到的是词元的碎片，而不是各自的列。",
           why="Shapes and row sums are right, and so is the gradient of this scrambled function.",
-          why_zh="形状和行和都对，这个打乱了的函数的梯度也对。")
+          why_zh="形状和每行之和都对，这个打乱了的函数的梯度也对。")
 def split_without_transpose(mha):
     for part in (mha.split, mha.split_kv):
         _reshape_only(part)
@@ -63,7 +63,7 @@ def _reshape_only(split, forward_too=True):
           what="(H, L, d) is reshaped straight into (L, H·d): a token's row holds pieces of other tokens' answers.",
           what_zh="把 (H, L, d) 直接 reshape 成 (L, H·d)：一个词元的那一行里混进了别的词元的答案。",
           why="Shapes and row sums are right, and so is the gradient of this scrambled function.",
-          why_zh="形状和行和都对，这个打乱了的函数的梯度也对。")
+          why_zh="形状和每行之和都对，这个打乱了的函数的梯度也对。")
 def merge_without_transpose(mha):
     def forward(self, heads):
         *lead, H, L, d = heads.shape

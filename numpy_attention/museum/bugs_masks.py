@@ -4,11 +4,11 @@ import numpy as np
 from .specimen import replace, specimen
 
 CONSISTENT = "A wrong mask is still one function: its rows sum to 1 and its gradient is that of what it computes."
-CONSISTENT_ZH = "用错掩码仍是一个确定的函数：行和为 1，梯度也与它所算的一致。"
+CONSISTENT_ZH = "用错掩码仍是一个确定的函数：每行之和为 1，梯度也与它所算的一致。"
 
 SUMS_TOO = ("It is still one function, with the gradient of what it computes; its row sums give it away only because "
             "one query may see nothing at all and should have weights of 0.")
-SUMS_TOO_ZH = "它仍是一个确定的函数，梯度与它所算的一致；行和露馅，只因为有一个查询什么都不该看见，它的权重本应全是 0。"
+SUMS_TOO_ZH = "它仍是一个确定的函数，梯度与它所算的一致；每行之和露馅，只因为有个查询什么都不该看见，权重本应全是 0。"
 
 
 def _with_mask(change):

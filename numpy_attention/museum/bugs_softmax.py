@@ -4,7 +4,7 @@ import numpy as np
 from .specimen import replace, specimen
 
 FORWARD_IS_RIGHT = "The forward pass is right, so numbers, sums and symmetries are all in order."
-FORWARD_IS_RIGHT_ZH = "前向完全正确，所以数值、行和与对称性都查不出问题。"
+FORWARD_IS_RIGHT_ZH = "前向完全正确，所以数值、每行之和与对称性都查不出问题。"
 
 
 def _with_backward(formula):

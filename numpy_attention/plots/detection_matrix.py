@@ -9,7 +9,7 @@ from .page import LINE, fold, open_page
 
 ROW, COLUMN = 0.24, 0.95
 MARKS = {True: "●", False: "○", None: "–"}
-CHINESE = {"golden numbers": "参考数值", "row sums": "行和", "causality probe": "因果探针", "permutation": "置换",
+CHINESE = {"golden numbers": "参考数值", "row sums": "每行之和", "causality probe": "因果探针", "permutation": "置换",
            "gradient check": "梯度检查"}
 
 

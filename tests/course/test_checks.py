@@ -22,8 +22,28 @@ def test_the_solution_is_accepted(name):
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_at_least_three_typical_mistakes_are_known(name):
-    assert len(EXERCISES[name].mistakes) >= 3
+def test_at_least_six_typical_mistakes_are_known(name):
+    assert len(EXERCISES[name].mistakes) >= 6
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_hints_come_in_steps_in_both_languages(name):
+    exercise = EXERCISES[name]
+    assert len(exercise.steps) == 3
+    assert 1 <= exercise.difficulty <= 3 <= exercise.minutes
+    for words in exercise.steps:
+        assert words.zh and words.en and not re.search("[\u4e00-\u9fff]", words.en.replace("爱", ""))
+
+
+def test_hints_are_given_one_after_the_other():
+    name = "pre-norm-block"
+    shown = [repr(course.hint(name)) for _ in range(4)]
+    assert [f"hint {n} of 3" in text for n, text in zip((1, 2, 3, 3), shown, strict=True)] == [True] * 4
+    assert "hint 1 of 3" in repr(course.hint(name, 1))
+    with pytest.raises(ValueError, match="has hints 1 to 3; got 4"):
+        course.hint(name, 4)
+    with pytest.raises(ValueError, match="there is no exercise"):
+        course.hint("nothing")
 
 
 @pytest.mark.parametrize(("name", "number"), MISTAKES)
@@ -54,7 +74,10 @@ def test_both_languages_and_the_notebook_are_stated(name):
 @pytest.mark.parametrize("name", EXERCISES)
 def test_its_notebook_asks_it(name):
     (source,) = NOTEBOOKS.glob(f"{EXERCISES[name].notebook}_*.py")
-    assert f'course.check("{name}"' in source.read_text(encoding="utf-8"), f"{source.name} has no check of it"
+    text, exercise = source.read_text(encoding="utf-8"), EXERCISES[name]
+    assert f'course.check("{name}"' in text, f"{source.name} has no check of it"
+    stars = "★" * exercise.difficulty
+    assert f'about {exercise.minutes} minutes, difficulty {stars}; if stuck, run `course.hint("{name}")`' in text
 
 
 def test_every_exercise_of_a_file_is_in_its_list():

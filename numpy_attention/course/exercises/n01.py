@@ -47,6 +47,9 @@ ROW_MISTAKES = (
             "Shares are not scores over their total: take exponentials first."),
     Mistake([.12, .12, .76], "这是原文印的数，softmax 算错了：e²/(e² + e² + e⁴)。",
             "That is what the source text prints, and its softmax is wrong: e²/(e² + e² + e⁴)."),
+    Mistake([.0900, .2447, .6652], "这是「我」那一行；要的是「爱」。", "That is row 我; row 爱 is asked for."),
+    Mistake([.0420, .1142, .8438], "这是「AI」那一行；要的是「爱」。", "That is row AI; row 爱 is asked for."),
+    Mistake([.1353, .1353, 1], "还没有除以总和 1.2707。", "Not divided by the total yet, which is 1.2707."),
 )
 MISTAKES = (
     Mistake(_wrongly(lambda Q, K: softmax(Q @ K.T)), "忘了除以 √d_k。", "The division by √d_k is missing."),

@@ -79,11 +79,11 @@ def _unscaled(Q, K, V, dheads):
 
 
 BACKWARD_MISTAKES = (
-    Mistake(_variant(back=lambda Q: 1), "反向也要除以 √d_k：前向每一步，反向都要还回来。",
+    Mistake(_variant(back=lambda Q: 1), "反向传播也要除以 √d_k：前向每一步，反向传播都要还回来。",
             "The backward pass needs the division by √d_k too: whatever forward did, backward does again."),
     Mistake(_variant(back=lambda Q: 1 / Q.shape[-1]), "除了两次 √d_k：只除一次。", "Divided by √d_k twice; once is right."),
-    Mistake(_variant(dscores=lambda p, d: p * d), "softmax 的反向少了那一行的总和。", "The softmax's backward lacks the row's own term."),
-    Mistake(_variant(dscores=lambda p, d: p * (1 - p) * d), "softmax 的反向只用了对角线。", "The softmax's backward used the diagonal only."),
+    Mistake(_variant(dscores=lambda p, d: p * d), "softmax 的反向传播少了那一行的总和。", "The softmax's backward lacks the row's own term."),
+    Mistake(_variant(dscores=lambda p, d: p * (1 - p) * d), "softmax 的反向传播只用了对角线。", "The softmax's backward used the diagonal only."),
     Mistake(_variant(dV=lambda w, d: w @ d), "dV 要用 weights 的转置：值 j 听到的是每个看了它的查询。",
             "dV needs the transpose of weights: value j hears from every query that looked at it."),
     Mistake(_variant(dK=lambda s, Q: s @ Q), "dK 要用 dscores 的转置。", "dK needs the transpose of dscores."),
@@ -157,11 +157,11 @@ def _softmax_stages(*more):
 BLOCK = random_case(_block, _engine_softmax, (("dscores", "N H L S"),),
                     title=Words("多个头", "many heads (N, H, L, S)"))
 EXERCISES = (
-    Exercise("softmax-backward-jacobian", "02", Words("用完整的雅可比矩阵写 softmax 的反向。", "Softmax backward with the full Jacobian."),
+    Exercise("softmax-backward-jacobian", "02", Words("用完整的雅可比矩阵写 softmax 的反向传播。", "Softmax backward with the full Jacobian."),
              _softmax_stages(), jacobian, SOFTMAX_MISTAKES, arguments="weights, dweights"),
-    Exercise("softmax-backward", "02", Words("用一行写 softmax 的反向，任何形状都行。", "Softmax backward in one line, for any leading axes."),
+    Exercise("softmax-backward", "02", Words("用一行写 softmax 的反向传播，任何形状都行。", "Softmax backward in one line, for any leading axes."),
              _softmax_stages(BLOCK), one_line, (*SOFTMAX_MISTAKES, AXIS_1), arguments="weights, dweights"),
-    Exercise("attention-backward", "02", Words("写出整个注意力的反向。", "The backward pass of the whole of attention."),
+    Exercise("attention-backward", "02", Words("写出整个注意力的反向传播。", "The backward pass of the whole of attention."),
              (golden((*BY_HAND, DHEADS), (DQ, DK, DV), ALL_OUT, **LOOSE),
               random_case(_sizes, _engine, ALL_OUT), CheckStage(GRADIENT, _gradient),
               CheckStage(INVARIANT, _same_values)), backward, BACKWARD_MISTAKES, arguments="Q, K, V, dheads", library="softmax"),

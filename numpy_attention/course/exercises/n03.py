@@ -53,15 +53,17 @@ def _first_axis_only(f, x):
 
 
 NEARLY = Words("已经很近了，但还不够：用的是中心差分吗？步长是不是 1e-5 左右？", "Close, but not close enough: is the difference central, and the step about 1e-5?")
-TWICE = Words("正好是两倍：中心差分要除以 2h。", "Exactly twice: a central difference is divided by 2h.")
+TWICE = Words("是正确答案的两倍：两边都动了，就要除以 2h。", "Twice the right answer: with a nudge to both sides, divide by 2h.")
 SIGN = Words("正负号反了。", "The sign is the wrong way round.")
 WHOLE_ROW = Words("一次移动了一整行：每次只能动一个数，用 np.ndindex(x.shape) 走遍所有格子。",
                   "A whole row was moved at once: move one number at a time; np.ndindex(x.shape) visits every cell.")
 NOT_EXACT = Words("很近了，但复数步长法应该精确到最后几位：h 可以小到 1e-20，而且不要做减法。",
                   "Close, but the complex step is exact to the last digits: h may be 1e-20, and nothing is subtracted.")
-THROWN_AWAY = Words("全是 0：虚部被丢掉了。实数数组装不下虚部，先 x.astype(complex)。",
-                    "All zero: the imaginary part was thrown away. An array of real numbers has no room for it; take x.astype(complex) first.")
+THROWN_AWAY = Words("全是 0。虚部是不是被丢掉了？实数数组装不下虚部 (thrown away)，先 x.astype(complex)。",
+                    "All zero. Was the imaginary part thrown away? An array of real numbers has no room for it; take x.astype(complex) first.")
 REAL_PART = Words("导数在虚部里：f(z).imag / h。", "The derivative is in the imaginary part: f(z).imag / h.")
+NOT_RESTORED = Words("别人还要用这个数组：先 copy()，或写成 x = x + y 而不是 x += y。",
+                     "Others still need that array: work on a .copy(), or write x = x + y instead of x += y.")
 NO_STEP = Words("别忘了除以 h。", "Divide by h.")
 
 
@@ -77,7 +79,7 @@ def _look(value, right, exact):
     whole_row = np.broadcast_to(right.sum(axis=tuple(range(1, right.ndim)), keepdims=True), right.shape)
     hints = [(about(2 * right), TWICE), (about(-right), SIGN), (about(right), NOT_EXACT if exact else NEARLY),
              (exact and not value.any(), THROWN_AWAY), (exact and 0 < np.abs(value).max() < 1e-15, NO_STEP),
-             (exact and np.abs(value).max() > 1e10, REAL_PART), (right.ndim > 1 and about(whole_row), WHOLE_ROW)]
+             (exact and np.abs(value).max() > 1e10 and np.ptp(value) < 1e-6 * np.abs(value).max(), REAL_PART), (right.ndim > 1 and about(whole_row), WHOLE_ROW)]
     fitting = [hint for fits, hint in hints if fits]
     return Remark(found.what, fitting[0] if len(fitting) == 1 else None)
 
@@ -126,18 +128,31 @@ def _mistake(answer, words):
     return Mistake(answer, *words)
 
 
+def _in_place(f, x):
+    gradient = np.empty_like(x)
+    for i in np.ndindex(x.shape):
+        x[i] += 1e-5
+        above = f(x)
+        x[i] -= 2e-5
+        gradient[i] = (above - f(x)) / 2e-5
+    return gradient
+
+
 CENTRAL_MISTAKES = (
     _mistake(one_sided, NEARLY),
     _mistake(lambda f, x: central(f, x, 1e-12), NEARLY),
     _mistake(lambda f, x: 2 * central(f, x), TWICE),
     _mistake(lambda f, x: -central(f, x), SIGN),
     _mistake(_first_axis_only, WHOLE_ROW),
+    _mistake(_in_place, NOT_RESTORED),
 )
 COMPLEX_MISTAKES = (
     _mistake(central, NOT_EXACT),
     _mistake(lambda f, x: np.array([f(x + 1e-20j * _unit(x, i)).imag for i in np.ndindex(x.shape)]).reshape(x.shape), NO_STEP),
     _mistake(lambda f, x: 0 * x, THROWN_AWAY),
     _mistake(lambda f, x: np.array([f(x + 1e-20j * _unit(x, i)).real / 1e-20 for i in np.ndindex(x.shape)]).reshape(x.shape), REAL_PART),
+    _mistake(lambda f, x: -complex_step(f, x), SIGN),
+    _mistake(lambda f, x: 2 * complex_step(f, x), TWICE),
 )
 EXERCISES = (
     Exercise("numeric-gradient", "03", Words("用中心差分写一个梯度检查器。", "A gradient checker by central differences."),

@@ -11,8 +11,8 @@ from ..remark import Remark
 OUTPUTS = (("Q", "H L d_k"), ("K", "H S d_k"))
 SHARP = 0.99
 TOO_SOFT = Words("方向对了，但还不够尖：把 Q 乘大一些（分数要除以 √d_k）。", "It looks the right way, but not sharply enough: make Q larger (scores are divided by √d_k).")
-SWAPPED = Words("两个头的任务反了：头 0 看前一个，头 1 看后一个。", "The heads' jobs are swapped: head 0 looks at the previous place, head 1 at the next.")
-SAME = Words("两个头做了同样的事：让它们的 Q 不一样。", "Both heads do the same: their Q must differ.")
+SWAPPED = Words("两个头看反了：头 0 应看前一个，头 1 应看后一个。（Q 和 K 返回反了，也会这样。）", "The heads look the wrong way round: head 0 should look at the previous place, head 1 at the next. (Q and K returned in the other order do that, too.)")
+SAME = Words("两个头看的是同样的地方。", "Both heads look at the same places.")
 NO_RING = Words("环的两端没有接上：第 0 个的前一个是最后一个 (np.roll)。", "The ends of the ring are not joined: before place 0 comes the last one (np.roll).")
 
 
@@ -48,7 +48,7 @@ def _look(learner, L):
         hint = SWAPPED
     elif np.allclose(weights[0], weights[1]):
         hint = SAME
-    elif right.sum() >= 2 * L - 2:
+    elif set(map(tuple, np.argwhere(~right))) <= {(0, 0), (1, L - 1)}:
         hint = NO_RING
     return Remark(Words(f"头 {h} 的位置 {i} 应该看位置 {j}，权重只有 {weights[h, i, j]:.3f}（要超过 {SHARP}）。",
                          f"Head {h}, place {i} should look at place {j}; its weight is {weights[h, i, j]:.3f} "
@@ -93,6 +93,9 @@ MISTAKES = (
     Mistake(_heads(_after, _before), *SWAPPED),
     Mistake(_heads(_before, _before), *SAME),
     Mistake(_heads(lambda L: np.eye(L, k=-1), lambda L: np.eye(L, k=1)), *NO_RING),
+    Mistake(lambda L: two_heads(L)[::-1], *SWAPPED),
+    Mistake(_heads(_after, _after), *SAME),
+    Mistake(_heads(_before, _after, 0.1), *TOO_SOFT),
 )
 EXERCISES = (
     Exercise("two-heads", "06", Words("不训练，亲手造两个头：一个看前一个，一个看后一个。", "Without training, build two heads: one looks back, one looks ahead."),

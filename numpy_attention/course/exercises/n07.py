@@ -35,6 +35,9 @@ SPLIT_MISTAKES = (
             "列被交错地分给了各个头：一个头应该拿到连续的 d 列，reshape 成 (L, H, d) 而不是 (L, d, H)。",
             "The columns were dealt out in turn: a head gets d columns that lie together, so reshape to (L, H, d), not (L, d, H)."),
     Mistake(lambda x, H: SPLIT, "这些数是背下来的。", "These numbers are known by heart."),
+    Mistake(lambda x, H: np.moveaxis(x.reshape(*x.shape[:-1], H, x.shape[-1] // H), -2, 0), "H 换到了所有轴的最前面：前面还有别的轴时，它只该在 L 前面。",
+            "H was moved in front of all axes; with axes in front it only belongs before L."),
+    Mistake(lambda x, H: split_heads(x, H)[..., ::-1, :, :], "头的顺序反了：头 0 拿最左边的 d 列。", "The heads are in reverse order: head 0 gets the leftmost d columns."),
 )
 MERGE_MISTAKES = (
     Mistake(lambda h: h.reshape(*h.shape[:-3], h.shape[-2], h.shape[-3] * h.shape[-1]),
@@ -44,6 +47,8 @@ MERGE_MISTAKES = (
     Mistake(lambda h: h.swapaxes(-3, -2).swapaxes(-1, -2).reshape(*h.shape[:-3], h.shape[-2], -1),
             "每个词元的数字顺序乱了：只交换 H 和 L 两个轴。", "Each token's numbers are out of order: swap only the axes H and L."),
     Mistake(lambda h: h.sum(axis=-3), "把头加起来了；应该拼接。", "The heads were added up; they should be concatenated."),
+    Mistake(lambda h: h.mean(axis=-3), "把头平均了；应该拼接。", "The heads were averaged; they should be concatenated."),
+    Mistake(lambda h: merge_heads(h[..., ::-1, :, :]), "头的顺序反了：头 0 在最左边。", "The heads are in reverse order: head 0 is the leftmost."),
 )
 
 

@@ -10,13 +10,13 @@ from ..drawing import draws
 from ..exercise import CheckStage, Exercise, Mistake
 from ..remark import Remark
 
-FALSE_ALARM = Words("误报：改了第 t 个词元，第 t 个及以后的输出当然可以变；只比较 t 之前的。",
-                    "A false alarm: when token t is changed, outputs from t on may change; compare only those before t.")
+FALSE_ALARM = Words("误报：这个模型没有泄漏。改了第 t 个词元，第 t 个及以后的输出可以变，只比较 t 之前的；给舍入留一点容差 (1e-10)。",
+                    "A false alarm: this model does not leak. When token t is changed, outputs from t on may change, so compare those before t; and leave some room for rounding (1e-10).")
 MISSED = Words("漏报：这个模型完全没有掩码。", "A leak was missed: this model has no mask at all.")
 MISSED_ONE = Words("漏掉了「只偷看下一个」的模型：t 之前的每一个输出都要比较，尤其是 t − 1。",
                    "A model that peeks at the next token only was missed: compare every output before t, t − 1 above all.")
-MISSED_PLACE = Words("漏掉了只在中间一处泄漏的模型：每一个 t 都要试一遍，不能只试最后一个。",
-                     "A model that leaks at one place in the middle was missed: try every t, not only the last.")
+MISSED_PLACE = Words("漏掉了只在一处泄漏的模型：从 1 起的每一个 t 都要试，t 之前的每一个输出都要比。",
+                     "A model that leaks at a single place was missed: try every t from 1 on, and compare every output before t.")
 MISSED_SMALL = Words("漏掉了很小的泄漏：改动要大，容差要小。", "A small leak was missed: make a large change and a small tolerance.")
 NO_BOOL = Words("返回 True（没有泄漏）或 False（有泄漏）。", "Return True (nothing leaks) or False (something does).")
 

@@ -43,7 +43,7 @@ MISTAKES = (
     Mistake(_variant(lambda dQ, dK, dV, q, k, v: (dQ @ q.T, dK @ v.T + dV @ k.T)), "W_K 和 W_V 用反了。", "W_K and W_V are in each other's place."),
     Mistake(_variant(lambda dQ, dK, dV, q, k, v: (dQ @ q.T, (dK @ k.T + dV @ v.T) / 2)), "两条路是相加，不是平均。", "The two paths add up; they are not averaged."),
     Mistake(lambda *inputs: (lambda dQ, dK, dV: (dQ @ inputs[2].T, dK @ inputs[3].T + dV @ inputs[4].T))(*_parts(*inputs, scale=1)),
-            "忘了 √d_k：前向的分数要除，反向也要除。", "√d_k is missing: scores are divided by it, and so are their gradients."),
+            "忘了 √d_k：前向的分数要除，反向传播也要除。", "√d_k is missing: scores are divided by it, and so are their gradients."),
     Mistake(_variant(lambda dQ, dK, dV, q, k, v: (dQ, dK + dV)), "还没有穿过 W：dquery = dQ W_Qᵀ。", "Not yet through the matrices: dquery = dQ W_Qᵀ."),
 )
 

@@ -40,6 +40,9 @@ MISTAKES = (
             "除得太早了：最后一块合并完再除以 l，不然下一次合并就不对。", "Divided too early: divide by l after the last block, or the next merge goes wrong."),
     Mistake(lambda m1, l1, o1, m2, l2, o2: (m2, np.exp(m1 - m2) * l1 + l2, np.exp(m1 - m2)[:, None] * o1 + o2),
             "总是用第二块的最大值作基准：取两者中较大的，不然 exp 会溢出。", "The second block's maximum was taken for both: take the larger of the two, or exp overflows."),
+    Mistake(lambda m1, l1, o1, m2, l2, o2: (np.minimum(m1, m2), np.exp(m1 - np.minimum(m1, m2)) * l1 + np.exp(m2 - np.minimum(m1, m2)) * l2,
+                                            np.exp(m1 - np.minimum(m1, m2))[:, None] * o1 + np.exp(m2 - np.minimum(m1, m2))[:, None] * o2),
+            "取了较小的最大值作基准：要取较大的，不然 exp 会溢出。", "The smaller of both maxima was taken: take the larger, or exp overflows."),
 )
 
 

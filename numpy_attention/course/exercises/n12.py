@@ -15,7 +15,7 @@ FALSE_ALARM = Words("误报：测试对一个正确的层报了错。比较小�
 NOTHING = Words("什么也没发现：测试要用 assert 报错，或者返回 False。", "Nothing was noticed: a test complains by assert, or returns False.")
 BLIND_BACKWARD = Words("反向传播里的错误还活着：数值和对称性看不见它们，要用 na.check_gradients。",
                        "The bugs of the backward pass are still alive: numbers and symmetries cannot see them; use na.check_gradients.")
-BLIND_FORWARD = Words("前向的错误还活着：梯度检查只问「反向配不配前向」，前向算错了它看不见。加上独立的前向：自己从参数算一遍。",
+BLIND_FORWARD = Words("前向的错误还活着：梯度检查只问「反向传播配不配前向」，前向算错了它看不见。加上独立的前向：自己从参数算一遍。",
                       "Bugs of the forward pass are still alive: a gradient check asks only whether backward fits forward. Add a forward of your own, computed from the parameters.")
 NO_MASK = Words("掩码的错误还活着：测试里也要用掩码。", "Bugs of the masks are still alive: use a mask in your tests, too.")
 
@@ -121,11 +121,12 @@ MISTAKES = (
     Mistake(_with_numbers_only, *BLIND_BACKWARD),
     Mistake(_with_gradients_only, *BLIND_FORWARD),
     Mistake(_without_masks, *NO_MASK),
+    Mistake(lambda mha: True, *NOTHING),
 )
 EXERCISES = (
     Exercise("kill-the-bugs", "12", Words("写一个测试：错的层要报错，对的层不报错。", "Write a test that complains about wrong layers, and about no right one."),
              (CheckStage(Words("不误报", "no false alarm"), _no_false_alarm), CheckStage(Words("前向的错误", "bugs of forward"), _kills(FORWARD_BUGS, BLIND_FORWARD)),
               CheckStage(Words("掩码的错误", "bugs of masks"), _kills(MASK_BUGS, NO_MASK)),
-              CheckStage(Words("反向的错误", "bugs of backward"), _kills(GRADIENT_BUGS, BLIND_BACKWARD))),
+              CheckStage(Words("反向传播的错误", "bugs of backward"), _kills(GRADIENT_BUGS, BLIND_BACKWARD))),
              test_attention, MISTAKES, arguments="mha", own_hints=True, seconds=10, library="everything"),
 )

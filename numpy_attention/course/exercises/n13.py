@@ -88,6 +88,8 @@ MISTAKES = (
     Mistake(_too_far, *NEGATIVE),
     Mistake(_shuffled, *OTHER_OUTPUT),
     Mistake(lambda weights, V: weights.copy(), *SAME),
+    Mistake(lambda weights, V: weights + 1e-3 * _direction(weights, V), *SAME),
+    Mistake(lambda weights, V: 1.1 * weights, *NOT_SHARES),
 )
 EXERCISES = (
     Exercise("same-output", "13", Words("找一行不同的权重，输出却完全一样。", "Find other weights with exactly the same output."),

@@ -69,8 +69,10 @@ MASKED_MISTAKES = (
             "A score times 0 is 0, not −∞: e⁰ = 1, and it gets a share all the same."),
     Mistake(lambda s, m: _plain(np.where(m, s, -np.inf)), "整行被挡住时算出了 nan：−∞ − (−∞)。这样的行要全部为 0。",
             "A row that is hidden altogether gives nan: −∞ − (−∞). Such a row should be all 0."),
-    Mistake(lambda s, m: _plain(np.where(m, s, -1e9)), "整行被挡住时成了平均分：减 1e9 的写法在那里失效，这样的行要全部为 0。",
-            "A row that is hidden altogether became even shares: −1e9 does not work there; such a row should be all 0."),
+    Mistake(lambda s, m: _plain(np.where(m, s, -1e9)), "整行被挡住时成了平均分：把分数都换成 −1e9，它们就一样大了；这样的行要全部为 0。",
+            "A row that is hidden altogether became even shares: replaced by −1e9 all its scores are alike; such a row should be all 0."),
+    Mistake(lambda s, m: _plain(s - 1e9 * ~m), "整行被挡住时等于没有挡：大家都减 1e9，差不变；这样的行要全部为 0。",
+            "A row that is hidden altogether is not hidden at all: with 1e9 subtracted from each, differences stay; such a row should be all 0."),
     Mistake(lambda s, m: masked_softmax(s.T, m.T).T, "沿着查询做了 softmax；要沿着键（最后一个轴）。", "Softmax over the queries; it goes over the keys, the last axis."),
 )
 
@@ -151,9 +153,9 @@ def _permuted(learner):
 
 # 3. backward
 BACKWARD_WORDS = {
-    "softmax-no-row-term": ("softmax 的反向少了那一行的总和。", "The softmax's backward lacks the row's own term."),
-    "softmax-diagonal": ("softmax 的反向只用了对角线 p(1 − p)。", "The softmax's backward used the diagonal p(1 − p) only."),
-    "scale-missing-backward": ("反向也要除以 √d_k。", "The backward pass needs the division by √d_k, too."),
+    "softmax-no-row-term": ("softmax 的反向传播少了那一行的总和。", "The softmax's backward lacks the row's own term."),
+    "softmax-diagonal": ("softmax 的反向传播只用了对角线 p(1 − p)。", "The softmax's backward used the diagonal p(1 − p) only."),
+    "scale-missing-backward": ("反向传播也要除以 √d_k。", "The backward pass needs the division by √d_k, too."),
     "values-untransposed": ("dV 要用 weights 的转置。", "dV needs the transpose of the weights."),
     "key-path-forgotten": ("dx 少了键这条路：x 一身三职，三条路相加。", "dx lacks the path through the keys: x played three roles, and three paths add up."),
     "paths-overwritten": ("dx 只剩下最后一条路：要 +=，不要 =。", "Only the last path is left of dx: it is +=, not =."),

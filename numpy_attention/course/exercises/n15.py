@@ -29,6 +29,9 @@ SCORE_MISTAKES = (
     Mistake(_score(-1), "方向反了：要看它**后面**那一个，不是前面那一个。", "The wrong side: look at the one *behind* it, not before it."),
     Mistake(_score(1, start=0), "第一遍里没有「上一次」：从 i = period 开始数。", "In the first round there is no last time: begin at i = period."),
     Mistake(_score(1, total=True), "要求平均，不是总和。", "The mean is asked for, not the sum."),
+    Mistake(_score(2), "多往后看了一个：是 i − period + 1。", "One place too far: it is i − period + 1."),
+    Mistake(lambda w, period: w[:, np.arange(period, w.shape[-1]), np.arange(1, w.shape[-1] - period + 1)], "还要对 i 求平均：每个头只有一个数。",
+            "Not averaged over i yet: a single number for each head."),
 )
 
 
@@ -79,6 +82,9 @@ PATCH_MISTAKES = (
     Mistake(_patch(swap=True), "两个文本弄反了：在 corrupted 里放进 clean 的一行。", "The texts are swapped: a row of clean goes into corrupted."),
     Mistake(_patch(everything=True), "只换一行 (place)，别的行不动。", "Only one row, `place`, is put in; the others stay."),
     Mistake(_patch(always=True), "只换一次：之后的块要照常计算，不能再换。", "It is put in once: the blocks after it compute as always."),
+    Mistake(lambda w, clean, corrupted, layer, place: patched(w[:layer + 1], clean, corrupted, layer, place), "剩下的块还没有算：换了以后要一直算到最后。",
+            "The remaining blocks are missing: after the patch, compute on to the last."),
+    Mistake(lambda w, clean, corrupted, layer, place: run(w, corrupted), "没有放补丁。", "No patch was put in."),
 )
 GOLDEN_WEIGHTS = np.array([[[1, 0], [.5, .5]], [[1, 0], [.5, .5]]], float)
 GOLDEN_CLEAN, GOLDEN_CORRUPTED = np.array([[1.0], [0.0]]), np.array([[-1.0], [0.0]])
