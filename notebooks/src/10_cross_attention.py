@@ -253,7 +253,7 @@ assert patient.accuracy > 0.95
 #
 # 「一层没有学会」和「一层做不到」差在哪里？各要什么样的证据？ 写在下面一格里，再展开参考答案。
 #
-# What is the difference between "one layer did not learn it" and "one layer cannot do it"? What evidence does each take? Write it into the cell below, then unfold the sample answer.
+# What is the difference between "one layer did not learn it" and "one layer is not able to do it"? What evidence does each take? Write it into the cell below, then unfold the sample answer.
 
 # %% [markdown] tags=["words"]
 # > …
@@ -261,9 +261,9 @@ assert patient.accuracy > 0.95
 # %% [markdown] tags=["sample"]
 # <details><summary>参考答案 · A sample answer</summary>
 #
-# 前一句是测量：写明步数、学习率、头数、种子就行。后一句是定理：要一个证明。推翻它只要一个例子，最便宜的是手工设参数，像这一课的四个头那样。
+# 前一句是测量：写明步数、学习率、头数、种子就行。后一句是定理：要推导出来。推翻它只要一个例子，最便宜的是手工设参数，像这一课的四个头那样。
 #
-# The first is a measurement: name the steps, the rate, the heads and the seeds. The second is a theorem and takes a proof. A single example refutes it, and the cheapest is to set the parameters by hand, as with the four heads of this lesson.
+# The first is a measurement: name the steps, the rate, the heads and the seeds. The second is a theorem and wants a derivation. A single example refutes it, and the cheapest is to set the parameters by hand, as with the four heads of this lesson.
 #
 # </details>
 
