@@ -30,6 +30,11 @@ def check(name, answer):
     return TakenDown()
 
 
+def hint(name, number=None):
+    """None are given while marks are."""
+    return "no hints while marks are given"
+
+
 def exercises():
     """None are here."""
     return Hidden()
