@@ -102,7 +102,8 @@ class Ruler:
                 draw = self.rng.choice([-1.0, 1.0], scale.size) * self.rng.uniform(0.5, 1.5, scale.size)
                 if kind and name in claimed:
                     effect = np.abs(np.nan_to_num(claimed[name].reshape(-1), posinf=0, neginf=0)) * scale
-                    small = np.quantile(effect[effect > 0], 0.1) if effect.any() else 1
+                    felt = np.sort(effect[effect > 0])
+                    small = felt[len(felt) // 10] if len(felt) else 1
                     draw *= np.clip(small / np.maximum(effect, 1e-300), 1e-14, 1)
                 along[name] = draw * scale * np.isfinite(self.subject.variables[name].values)
             found.append(along)

@@ -119,7 +119,8 @@ def _look(at, here, h):
     rough = np.abs(gaps[0] - 2 * gaps[1])
     felt = (rough > 0) & np.isfinite(rough) & (outs > 0)
     if felt.sum() > 2:                          # what is rough by chance alone is as rough as the others
-        rough = np.where(felt, np.maximum(rough, 0.5 * np.median(rough[felt] / outs[felt]) * outs), rough)
+        middle = np.sort(rough[felt] / outs[felt])[felt.sum() // 2]
+        rough = np.where(felt, np.maximum(rough, 0.5 * middle * outs), rough)
     error = 0.1 * np.abs(means[0] - means[1]) + rough + floor
     value = (4 * means[1] - means[0]) / 3
     return Look(h, value, np.where(np.isfinite(value), error, np.inf), floor, gaps[1], means[0], rough)

@@ -27,10 +27,10 @@ class Subject:
         self._look_inside()
         self._first_run()
 
-    def _look_inside(self):
+    def _look_inside(self, inner=None):
         seen = {}
         given = list(walk([self.arguments, self.keywords], seen))
-        self.inner = list(walk(self.layer, seen))
+        self.inner = list(walk(self.layer, seen)) if inner is None else inner
         self.found = [*self.inner, *given]
         self.cut = len(seen) > MOST                 # more than walk goes through
         self.special, self.held = special(self.found), Held.now(self.found)
@@ -134,7 +134,7 @@ class Subject:
         there, memo = copy.copy(self), dict(numbers)
         memo = {key: np.asarray(given) for key, given in memo.items()}
         there.arguments, there.keywords = copy.deepcopy((self.arguments, self.keywords), memo)
-        there._look_inside()
+        there._look_inside(self.inner)
         members = [replace(m, array=memo[id(m.array)]) if id(m.array) in numbers else m
                    for v in self.variables.values() for m, _ in v.members]
         there.variables = variables(members)
