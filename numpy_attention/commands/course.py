@@ -7,15 +7,16 @@ import sys
 
 from ..words.languages import LANGUAGES
 from ..words.terminal import wrap
-from . import course_grade
+from . import course_export, course_grade
 
 DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 
 
 def configure(parser):
-    """Add list, start, grade and interview to `parser`; without any of them, the lessons are listed."""
+    """Add the sub-commands to `parser`; without any of them, the lessons are listed."""
     parser.set_defaults(run=show_list)
-    commands = parser.add_subparsers(metavar="list | start | grade | interview", parser_class=type(parser))
+    commands = parser.add_subparsers(metavar="list | start | grade | template | export | interview",
+                                     parser_class=type(parser))
     show = commands.add_parser("list", help="the lessons, what each teaches, and how long it takes")
     show.set_defaults(run=show_list)
     start = commands.add_parser("start", help="copy the lessons, without solutions, to a folder of your own")
@@ -25,6 +26,8 @@ def configure(parser):
                        help="the lessons in Chinese, in English, or in both (%(default)s)")
     start.set_defaults(run=start_folder)
     course_grade.configure(commands.add_parser("grade", help="mark a student's notebooks, or a whole class's"))
+    course_export.configure_template(commands.add_parser("template", help="a file to start your own exercises from"))
+    course_export.configure_export(commands.add_parser("export", help="the lessons as sources for nbgrader or Otter"))
     asks = commands.add_parser("interview", help="questions of an interview: it asks, waits for Enter, and shows")
     asks.add_argument("group", nargs="?", metavar="GROUP", help="one group of questions; all unless given")
     asks.add_argument("--lang", choices=LANGUAGES, default="both", help="(%(default)s)")
