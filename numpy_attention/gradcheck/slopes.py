@@ -20,7 +20,7 @@ import numpy as np
 from .layer_under_test import Finding
 
 BASE, RATIO = 2e-4, 16.0
-SHORTEST, LONGEST = -5, 10          # powers of RATIO: from 2e-10 to 2e8 times the natural scale
+SHORTEST, LONGEST = -6, 10          # powers of RATIO: from 1e-11 to 2e8 times the natural scale
 
 
 class Slope(NamedTuple):
@@ -133,7 +133,8 @@ def grain(out):
     mantissa = np.frexp(out[np.isfinite(out) & (out != 0)])[0]
     short = (mantissa * 2.0 ** 24 == np.round(mantissa * 2.0 ** 24)).all()
     plain = (mantissa * 2.0 ** 12 == np.round(mantissa * 2.0 ** 12)).mean() > 0.5 if mantissa.size else True
-    return float(np.finfo(np.float32 if short and not plain else np.float64).eps)
+    whole = (out == np.round(out)).all()        # stairs of 1, not the roundings of float32
+    return float(np.finfo(np.float32 if short and not plain and not whole else np.float64).eps)
 
 
 def _far(at, here):
@@ -156,14 +157,16 @@ def _best(levels, here, apart):
     """
     levels, noise, errors = sorted(levels, key=lambda look: look.h), np.zeros(here.size), []
     for i, look in enumerate(levels):
-        if i + 2 < len(levels):
-            moves = np.zeros(here.size)             # one step of the stairs, where two longer looks agree on a slope
-            for longer, longest in reversed(list(zip(levels[i + 1:], levels[i + 2:], strict=False))):
-                alike = longer.mean * longest.mean > 0.5 * np.maximum(longer.mean ** 2, longest.mean ** 2)
-                alike &= longest.error < 0.2 * np.abs(longest.mean)
-                steps = np.abs(longer.mean - look.value)
-                moves = np.where(alike & (steps > 0.1 * np.abs(longer.mean)), steps * 2 * longer.h, moves)
-            noise = np.maximum(noise, np.where(~apart & (moves <= 4e-6 * np.abs(here)), moves, 0))
+        flat, moves, seen = (look.value == 0) & (look.gap == 0), np.zeros(here.size), np.zeros(here.size, int)
+        for longer, longest in reversed(list(zip(levels[i + 1:], levels[i + 2:], strict=False))):
+            alike = longer.mean * longest.mean > 0.5 * np.maximum(longer.mean ** 2, longest.mean ** 2)
+            alike &= longest.error < 0.2 * np.abs(longest.mean)
+            steps = np.abs(longer.mean - look.value)        # of the stairs, where two longer looks agree on a slope
+            alike &= (steps > 0.1 * np.abs(longer.mean)) & (flat | (steps > 2 * look.error))
+            moves, seen = np.where(alike, steps * 2 * longer.h, moves), seen + alike
+        size = np.maximum(np.abs(here), np.abs(levels[-1].mean))
+        stairs = ~apart & (moves <= 4e-6 * size) & (flat | (seen > 1))      # once may be a corner nearby
+        noise = np.maximum(noise, np.where(stairs, moves, 0))
         noise = np.maximum(noise, np.where(np.isfinite(look.rough), look.rough, 0) * look.h)
         errors.append(np.where(apart, 0, np.maximum(look.error, noise / look.h)))
     value, error, h = levels[-1].value, errors[-1], np.full(here.size, levels[-1].h)
