@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
+from numpy_attention.gradcheck.gradients import Slot, Variable
+from numpy_attention.gradcheck.slopes import grain
 
 from .collection import Linear
 from .test_others_layers import normal, text
@@ -191,3 +193,24 @@ def test_few_digits_are_said_and_many_are_not():
                               (lambda x: (x * x, x), lambda d, x: 2 * x * d),
                               (lambda x: (0 * x, x), lambda d, x: 0 * d)):
         assert "digits only" not in text(na.check_gradients(of(forward, backward), normal(3, 4)))
+
+
+def test_each_tensor_that_is_measured_slowly_has_its_own_reason():
+    report = na.check_gradients(of(lambda x, y: (np.abs(x) + y * y.real, (x, y)),
+                                   lambda d, c: (d * np.sign(c[0]), 2 * d * c[1])), normal(3, 4), normal(3, 4, seed=2))
+    report.assert_ok()
+    assert "x: forward drops the imaginary part; y: it gives" in report.reason
+
+
+def test_small_numbers_are_nudged_as_the_others_would_be_unless_that_leaves_the_domain():
+    slot = Slot(0, (), "x", np.array([-4.0, 2.0, 1e-9, 0.0, np.inf]))
+    assert np.allclose(Variable([(slot, None)]).scale(), [4, 2, 0.06, 0.06, 0.06], rtol=1e-6)
+    assert np.allclose(Variable([(slot, None)]).scale(own=True), [4, 2, 1e-9, 1e-9, 1e-9], rtol=1e-6)
+    zeros = Variable([(Slot(0, (), "x", np.zeros(2)), None)])
+    assert (zeros.scale() == 1).all()
+
+
+def test_stairs_of_one_are_no_float32():
+    assert grain(np.array([26754.0, 12345.0, -3.0])) == np.finfo(np.float64).eps
+    assert grain(np.float32([0.1, 2.7, 3.14159]).astype(float)) == np.finfo(np.float32).eps
+    assert grain(np.array([0.1, 2.7, 3.14159])) == np.finfo(np.float64).eps
