@@ -136,6 +136,14 @@ def not_negative(name, values):
     return values
 
 
+def listed(name, value, what):
+    """`value`, a list, tuple, set, range or array of them, as a list; or an error that names it."""
+    if isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__") or (
+            isinstance(value, np.ndarray) and not value.ndim):
+        raise TypeError(f"{name} must be a list of {what}; got {value!r}")
+    return list(value)
+
+
 def axes_sizes(name, value):
     """`value`, a size or several, as a tuple of positive ints."""
     value = tuple(value) if isinstance(value, (tuple, list)) else (value,)

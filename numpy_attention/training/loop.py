@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 
-from ..engine.arguments import count, finite, size
+from ..engine.arguments import count, fraction, listed, size, switch
 from ..engine.threads import one_thread_each
+from ..words.files import path_of
 from .checkpoint import load_checkpoint, save_checkpoint
 from .run import set_up
 from .step import Diverged
@@ -44,11 +45,14 @@ def train(task, model=None, *, steps=None, stop_at=None, seed=0, batch_size=64, 
     ('learned', 1472)
     """
     measure_every, save_every = size("measure_every", measure_every), size("save_every", save_every)
-    snapshots = {count("snapshots", step) for step in snapshots}
-    stop_at = None if stop_at is None else finite("stop_at", stop_at)
+    snapshots = {count("snapshots", step) for step in listed("snapshots", snapshots, "steps")}
+    stop_at, progress = None if stop_at is None else fraction("stop_at", stop_at), switch("progress", progress)
     steps = None if steps is None else count("steps", steps)
+    save, resume = (None if file is None else path_of(name, file)
+                    for name, file in (("save", save), ("resume", resume)))
     run = set_up(task, model, optimizer=optimizer, lr=lr, warmup=warmup, batch_size=size("batch_size", batch_size),
                  clip=clip, seed=seed, sizes=sizes)
+    watch = None if watch is None else run.watched(watch)
     if resume is not None:
         load_checkpoint(resume, run)
     run.stopped = ""

@@ -9,7 +9,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from ..engine.arguments import count
+from ..engine.arguments import count, listed
+from ..engine.layer import Layer
 from ..layers.cross_entropy import CrossEntropyLoss
 from ..masks import causal_mask
 from ..words.languages import say
@@ -83,6 +84,18 @@ class Run:
         heads = watch or [(layer, head) for layer, weights in enumerate(layers) for head in range(len(weights))]
         self.snapshots[self.step] = {(layer, head): layers[layer][head] for layer, head in heads}
 
+    def watched(self, watch):
+        """`watch` as (layer, head) pairs of the model, or an error."""
+        heads = [attention.split.num_heads for attention in self.model.attentions()]
+        there = {(layer, head) for layer, most in enumerate(heads) for head in range(most)}
+        pairs = [tuple(pair) if isinstance(pair, list | tuple | np.ndarray) else pair
+                 for pair in listed("watch", watch, "(layer, head) pairs")]
+        for pair in pairs:
+            if pair not in there:
+                raise ValueError(f"watch must be pairs (layer, head) of this model, {min(there)} to {max(there)}; "
+                                 f"got {pair!r}")
+        return pairs
+
     @property
     def accuracy(self):
         """The last measured accuracy."""
@@ -115,6 +128,8 @@ def set_up(task, model, *, optimizer, lr, warmup, batch_size, clip, seed, sizes)
         model, made = model_for(task, rng=[seed, 0], **sizes), sizes
     elif sizes:
         raise ValueError(f"the model is given, so its sizes are too; got {', '.join(sizes)}")
+    elif not isinstance(model, Layer):
+        raise TypeError(f"model must be a layer that turns the task's inputs into logits; got {model!r}")
     else:
         made = type(model).__name__
     make = OPTIMIZERS.get(optimizer, optimizer) if isinstance(optimizer, str) else optimizer

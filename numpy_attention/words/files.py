@@ -11,6 +11,13 @@ import stat
 from pathlib import Path
 
 
+def path_of(name, value):
+    """`value` as a Path, or an error that names it."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise TypeError(f"{name} must be the path of a file, got {value!r}")
+    return Path(value)
+
+
 def write_whole(path, content):
     """Write `content` to `path`, all of it or nothing. Returns the path.
 

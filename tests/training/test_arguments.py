@@ -103,3 +103,27 @@ def test_adamw_like_torch():
         (other(torch.tensor(x)) * torch.tensor(upstream)).sum().backward()
         theirs.step()
     assert np.abs(layer.params["W"] - other.weight.detach().numpy().T).max() < 1e-15
+
+
+WRONG = {
+    "watch": [math.nan, 0, True, "00", [0], [(0,)], [(1, 0)], [(0, -1)], [(0, 0.5)], ["00"], {0: 0}, np.array(1)],
+    "snapshots": [math.nan, 5, True, "05", [-1], [0.5], ["0"], {0: 1}],
+    "stop_at": [math.nan, -0.1, 1.5, True, "1", [1]],
+    "progress": [0, None, "no", []],
+    "save": [1, True, 0.5, [], ""],
+    "resume": [1, True, 0.5, [], ""],
+    "model": [1, "ToyModel", ToyModel],
+}
+
+
+@pytest.mark.parametrize(("name", "wrong"), [(name, each) for name in WRONG for each in WRONG[name]], ids=repr)
+def test_train_refuses_by_name(name, wrong):
+    with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
+        train("reverse", steps=0, **{"progress": False, name: wrong})
+
+
+def test_train_takes_any_list_of_heads_and_steps():
+    for watch, snapshots in (([(0, 0)], {0}), (np.array([[0, 0]]), range(1)), ([[0, 0]], np.array([0]))):
+        run = train("reverse", steps=0, watch=watch, snapshots=snapshots, progress=False)
+        assert list(run.snapshots) == [0]
+        assert list(run.snapshots[0]) == [(0, 0)]
