@@ -122,7 +122,8 @@ def _shapes(value, expected, called, symbols):
     """A Remark for a wrong shape; it says no more than what is seen."""
     wanted = f"({', '.join(symbols.split())}) = " if symbols else ""
     hint = None
-    if value.ndim >= 2 and value.shape == expected.mT.shape and np.allclose(value.mT, expected, rtol=1e-4, atol=1e-5):
+    if value.ndim == expected.ndim >= 2 and value.shape == expected.mT.shape and np.allclose(
+            value.mT, expected, rtol=1e-4, atol=1e-5):
         hint = TRANSPOSED
     elif value.size == expected.size and np.allclose(*(np.sort(x, axis=None) for x in (value, expected)), atol=1e-5):
         hint = Words("数字都在，排法不对：看看 reshape / transpose。",

@@ -199,3 +199,21 @@ def test_comparing_names_the_first_wrong_cell():
 def test_a_guess_stands_beside_the_measurement():
     assert "your guess: 3\n" in repr(course.predict("how many?", 3, 4))
     assert "no guess yet" in repr(course.predict("how many?", None, 4))
+
+
+def test_a_mistake_in_the_axis_shows_where_there_are_axes_in_front():
+    def along_axis_1(scores, mask):
+        scores = np.where(mask, scores, -np.inf)
+        highest = np.nan_to_num(scores.max(axis=1, keepdims=True), neginf=0)
+        shares = np.exp(scores - highest)
+        total = shares.sum(axis=1, keepdims=True)
+        return shares / np.where(total == 0, 1, total)
+
+    verdict = course.check("masked-softmax", along_axis_1)
+    assert not verdict.ok
+    assert "axis=1" in verdict.hint.en
+
+
+def test_a_missing_sum_is_told_by_its_shape():
+    found = compare(np.zeros((3, 4)), np.zeros(4), "db_Q", "D")
+    assert found.what.en == "db_Q has shape (3, 4), it should have (D) = (4,)."

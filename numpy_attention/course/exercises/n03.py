@@ -55,8 +55,8 @@ def _first_axis_only(f, x):
 NEARLY = Words("已经很近了，但还不够：用的是中心差分吗？步长是不是 1e-5 左右？", "Close, but not close enough: is the difference central, and the step about 1e-5?")
 TWICE = Words("是正确答案的两倍：两边都动了，就要除以 2h。", "Twice the right answer: with a nudge to both sides, divide by 2h.")
 SIGN = Words("正负号反了。", "The sign is the wrong way round.")
-WHOLE_ROW = Words("一次移动了一整行：每次只能动一个数，用 np.ndindex(x.shape) 走遍所有格子。",
-                  "A whole row was moved at once: move one number at a time; np.ndindex(x.shape) visits every cell.")
+WHOLE_ROW = Words("这些是每行之和：是不是一次移动了一整行？每次只能动一个数，用 np.ndindex(x.shape) 走遍所有格子。",
+                  "These are sums over rows: was a whole row moved at once? Move one number at a time; np.ndindex(x.shape) visits every cell.")
 NOT_EXACT = Words("很近了，但复数步长法应该精确到最后几位：h 可以小到 1e-20，而且不要做减法。",
                   "Close, but the complex step is exact to the last digits: h may be 1e-20, and nothing is subtracted.")
 THROWN_AWAY = Words("全是 0。虚部是不是被丢掉了？实数数组装不下虚部 (thrown away)，先 x.astype(complex)。",
@@ -64,7 +64,7 @@ THROWN_AWAY = Words("全是 0。虚部是不是被丢掉了？实数数组装不
 REAL_PART = Words("导数在虚部里：f(z).imag / h。", "The derivative is in the imaginary part: f(z).imag / h.")
 NOT_RESTORED = Words("别人还要用这个数组：先 copy()，或写成 x = x + y 而不是 x += y。",
                      "Others still need that array: work on a .copy(), or write x = x + y instead of x += y.")
-NO_STEP = Words("别忘了除以 h。", "Divide by h.")
+NO_STEP = Words("小得离谱：除以 h 了吗？", "Far too small: was it divided by h?")
 
 
 def _look(value, right, exact):

@@ -59,7 +59,7 @@ def _engine(x, p, H, mask):
 
 
 # 1. softmax with a mask
-SHARES = (("weights", "L S"),)
+SHARES, MANY_SHARES = (("weights", "L S"),), (("weights", "N H L S"),)
 MASKED_MISTAKES = (
     Mistake(lambda s, m: masked_softmax(s, np.ones_like(m)), "没有用到掩码。", "The mask is not used."),
     Mistake(lambda s, m: masked_softmax(s, ~m), "掩码反了：True 表示可以看。", "The mask is the wrong way round: True means may look."),
@@ -73,7 +73,8 @@ MASKED_MISTAKES = (
             "A row that is hidden altogether became even shares: replaced by −1e9 all its scores are alike; such a row should be all 0."),
     Mistake(lambda s, m: _plain(s - 1e9 * ~m), "整行被挡住时等于没有挡：大家都减 1e9，差不变；这样的行要全部为 0。",
             "A row that is hidden altogether is not hidden at all: with 1e9 subtracted from each, differences stay; such a row should be all 0."),
-    Mistake(lambda s, m: masked_softmax(s.T, m.T).T, "沿着查询做了 softmax；要沿着键（最后一个轴）。", "Softmax over the queries; it goes over the keys, the last axis."),
+    Mistake(lambda s, m: np.moveaxis(masked_softmax(np.moveaxis(s, 1, -1), np.moveaxis(np.broadcast_to(m, s.shape), 1, -1)), -1, 1), "沿着 axis=1 做了 softmax：前面有别的轴时要用 axis=-1。", "Softmax over axis=1: with axes in front it has to be axis=-1."),
+    Mistake(lambda s, m: masked_softmax(s.swapaxes(-1, -2), m.T).swapaxes(-1, -2), "沿着查询做了 softmax；要沿着键（最后一个轴）。", "Softmax over the queries; it goes over the keys, the last axis."),
 )
 
 
@@ -83,19 +84,20 @@ def _plain(scores):
 
 
 def _scores(rng):
+    """Scores with axes in front, over which one mask is spread; one row may see nothing."""
     mask = rng.random((5, 7)) < 0.6
     mask[2], mask[:2, 0] = False, True
-    return 3 * rng.standard_normal((5, 7)), mask
+    return 3 * rng.standard_normal((2, 3, 5, 7)), mask
 
 
 def _large(learner):
     scores, mask = _scores(draws(3))
-    return outcome(learner(scores * 1000, mask), masked_softmax(scores * 1000, mask), SHARES)
+    return outcome(learner(scores * 1000, mask), masked_softmax(scores * 1000, mask), MANY_SHARES)
 
 
 def _hidden_scores_do_not_matter(learner):
     scores, mask = _scores(draws(4))
-    return outcome(learner(np.where(mask, scores, 99.0), mask), masked_softmax(scores, mask), SHARES)
+    return outcome(learner(np.where(mask, scores, 99.0), mask), masked_softmax(scores, mask), MANY_SHARES)
 
 
 SMALL = np.array([[0., 1, 2], [2, 2, 4], [1, 2, 4]]), np.array([[True, False, False], [True, True, False], [False, False, False]])
@@ -120,6 +122,8 @@ def _without(*names):
 FORWARD_MISTAKES = (
     *(Mistake(FORWARD_BUGS[name], *words) for name, words in FORWARD_WORDS.items()),
     Mistake(_without("b_Q", "b_K", "b_V", "b_O"), "没有加偏置。", "The biases were not added."),
+    Mistake(_without("b_Q", "b_K", "b_V"), "Q、K、V 没有加偏置。", "The biases of Q, K and V were not added."),
+    Mistake(lambda x, p, H, mask: forward(x, {**p, **{f"W_{r}": p[f"W_{r}"].T for r in "QKV"}}, H, mask), "W_Q、W_K、W_V 转置了：Q = x W_Q + b_Q。", "W_Q, W_K and W_V were transposed: Q = x W_Q + b_Q."),
     Mistake(_without("b_O"), "没有加 b_O。", "b_O was not added."),
     Mistake(lambda x, p, H, mask: forward(x, {**p, "W_O": np.eye(x.shape[-1]), "b_O": 0 * p["b_O"]}, H, mask), "没有乘 W_O。", "W_O is missing."),
     Mistake(lambda x, p, H, mask: forward(x, {**p, "W_O": p["W_O"].T}, H, mask), "W_O 转置了：out = concat W_O。", "W_O was transposed: out = concat W_O."),
@@ -237,10 +241,13 @@ def _same_values(learner):
     return None
 
 
-BACKWARD_MISTAKES = tuple(Mistake(BACKWARD_BUGS[name], *words) for name, words in BACKWARD_WORDS.items())
+BACKWARD_MISTAKES = (
+    *(Mistake(BACKWARD_BUGS[name], *words) for name, words in BACKWARD_WORDS.items()),
+    Mistake(lambda x, p, H, mask, dout: backward(x, p, H, mask, dout, scale=H / x.shape[-1]), "除了两次 √d_k：只除一次。", "Divided by √d_k twice; once is right."),
+)
 EXERCISES = (
     Exercise("masked-softmax", "14", Words("带掩码的 softmax。", "Softmax with a mask."),
-             (golden(SMALL, masked_softmax(*SMALL), SHARES), random_case(_scores, masked_softmax, SHARES),
+             (golden(SMALL, masked_softmax(*SMALL), SHARES), random_case(_scores, masked_softmax, MANY_SHARES),
               CheckStage(Words("分数很大", "large scores"), _large), CheckStage(INVARIANT, _hidden_scores_do_not_matter)),
              masked_softmax, MASKED_MISTAKES, arguments="scores, mask"),
     Exercise("mha-forward", "14", Words("多头注意力的前向：拆分、掩码、合并、W_O、偏置。", "Multi-head attention forward: split, mask, merge, W_O, biases."),
