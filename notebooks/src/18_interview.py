@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 18 · 面试 · The interview
 #
-# **目标**：四十个问题，每个都有 30 秒的回答、2 分钟的回答、追问、常见的错误回答，和一段证明它的代码。
+# **目标**：四十二个问题，每个都有 30 秒的回答、2 分钟的回答、追问、常见的错误回答，和一段证明它的代码。
 #
-# **Goal**: forty questions, each with a 30-second answer, a 2-minute answer, follow-up questions, a typical wrong answer, and code that proves it.
+# **Goal**: forty-two questions, each with a 30-second answer, a 2-minute answer, follow-up questions, a typical wrong answer, and code that proves it.
 #
 # *约 60 分钟 · about 60 minutes; runs in 25 s*
 #
