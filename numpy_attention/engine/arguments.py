@@ -20,15 +20,16 @@ def precision(dtype):
     return found
 
 
-def generator(rng):
+def generator(rng, name="rng"):
     """`rng` as a np.random.Generator: a seed makes a new one, None one that nobody can repeat; or an error."""
     if isinstance(rng, bool | np.bool_):
-        raise TypeError(f"rng must be a seed or a np.random.Generator, got {rng!r}")
+        raise TypeError(f"{name} must be a seed or a np.random.Generator, got {rng!r}")
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise (ValueError if isinstance(rng, numbers.Integral) else TypeError)(
-            f"rng must be a seed (a whole number that is not negative) or a np.random.Generator; got {rng!r}") from None
+        kind = ValueError if isinstance(rng, numbers.Integral) else TypeError
+        raise kind(f"{name} must be a seed (a whole number that is not negative) or a np.random.Generator; "
+                   f"got {rng!r}") from None
 
 
 def switch(name, value):

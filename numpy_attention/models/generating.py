@@ -6,11 +6,11 @@ last answer at the end of the text, it writes. With a KV cache a step computes t
 """
 import numpy as np
 
-from ..engine.arguments import size
+from ..engine.arguments import count, generator, listed, size
 from ..masks import padding_mask
 from .apart import apart
 from .decoding import Decoding
-from .sampling import choose
+from .sampling import choose, sampling_settings
 
 
 def generate(model, prompt, n, *, temperature=0.0, top_k=None, top_p=None, seed=None, stop=None, each=None):
@@ -36,21 +36,24 @@ def generate(model, prompt, n, *, temperature=0.0, top_k=None, top_p=None, seed=
     text = isinstance(prompt, str)
     if text and tokens is None:
         raise ValueError("this model came without a tokenizer: give the prompt as ids")
-    given = [tokens.encode(prompt)] if text else prompt
+    if each is not None and not callable(each):
+        raise TypeError(f"each must be a function that takes a new piece; got {each!r}")
+    given = [tokens.encode(prompt)] if text else listed("prompt", prompt, "ids, or a text")
     several = not text and np.ndim(given[0] if len(given) else 0) > 0
-    rows = [list(map(int, row)) for row in (given if several or text else [given])]
+    rows = [[count("an id of the prompt", word) for word in row] for row in (given if several or text else [given])]
     if not rows or not all(rows):
         raise ValueError("the prompt is empty: give at least one token")
+    settings = dict(zip(("temperature", "top_k", "top_p"), sampling_settings(temperature, top_k, top_p), strict=True))
     stop = getattr(getattr(model, "architecture", None), "ends", ()) if stop is None else stop
-    stop = [stop] if isinstance(stop, (str, int, np.integer)) else list(stop)
-    ends, words = {int(s) for s in stop if not isinstance(s, str)}, [s for s in stop if isinstance(s, str)]
+    stop = [stop] if isinstance(stop, (str, int, np.integer)) else listed("stop", stop, "ids or texts")
+    ends, words = {count("stop", s) for s in stop if not isinstance(s, str)}, [s for s in stop if isinstance(s, str)]
     if words and tokens is None:
         raise ValueError("a text as stop needs a tokenizer: give ids")
-    rng, new, done, shown = np.random.default_rng(seed), [[] for _ in rows], [False] * len(rows), ""
+    rng, new, done, shown = generator(seed, "seed"), [[] for _ in rows], [False] * len(rows), ""
     reading = _with_cache(model, rows, n) if hasattr(model, "architecture") else _without_cache(model, rows)
     logits = next(reading)
     for step in range(n):
-        chosen = choose(logits, temperature=temperature, top_k=top_k, top_p=top_p, rng=rng)
+        chosen = choose(logits, **settings, rng=rng)
         for i, word in enumerate(map(int, chosen)):
             if not done[i]:
                 new[i].append(word)

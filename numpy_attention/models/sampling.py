@@ -6,7 +6,7 @@ them; top_k keeps only the k likeliest words; top_p keeps the fewest words that 
 """
 import numpy as np
 
-from ..engine.arguments import generator, size
+from ..engine.arguments import generator, is_number, rectangular, size
 
 
 def choose(logits, *, temperature=0.0, top_k=None, top_p=None, rng=None):
@@ -27,18 +27,18 @@ def choose(logits, *, temperature=0.0, top_k=None, top_p=None, rng=None):
 
     Source: Holtzman et al. 2020 (top-p, section 3.1); Fan et al. 2018 (top-k).
     """
-    logits = np.asarray(logits, float)
-    if isinstance(temperature, bool) or not 0 <= temperature < np.inf:
-        raise ValueError(f"temperature must be a number of at least 0; got {temperature!r}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p must lie in 0 < top_p <= 1; got {top_p!r}")
+    logits = rectangular("logits", logits)
+    if logits.ndim != 2 or logits.dtype.kind not in "fiu" or not logits.size or np.isnan(logits).any():
+        raise ValueError(f"logits must be numbers of shape (N, V), without NaN; got {logits.dtype} of shape "
+                         f"{logits.shape}")
+    logits, (temperature, top_k, top_p) = logits.astype(float), sampling_settings(temperature, top_k, top_p)
     if temperature == 0:
         return logits.argmax(axis=-1)
     shares = shares_of(logits / temperature)
     order = np.argsort(-shares, axis=-1, kind="stable")                     # the likeliest first
     sorted_shares = np.take_along_axis(shares, order, axis=-1)
     if top_k is not None:
-        sorted_shares[:, size("top_k", top_k):] = 0
+        sorted_shares[:, top_k:] = 0
         sorted_shares /= sorted_shares.sum(axis=-1, keepdims=True)
     if top_p is not None:
         before = np.cumsum(sorted_shares, axis=-1) - sorted_shares
@@ -46,6 +46,15 @@ def choose(logits, *, temperature=0.0, top_k=None, top_p=None, rng=None):
     ends = np.cumsum(sorted_shares, axis=-1)
     drawn = generator(rng).random((len(ends), 1)) * ends[:, -1:]
     return np.take_along_axis(order, (ends <= drawn).sum(axis=-1, keepdims=True), axis=-1)[:, 0]
+
+
+def sampling_settings(temperature, top_k, top_p):
+    """(temperature, top_k, top_p) as they are, or an error that names the one which is out of its range."""
+    if not is_number(temperature) or temperature < 0:
+        raise ValueError(f"temperature must be a number of at least 0; got {temperature!r}")
+    if top_p is not None and (not is_number(top_p) or not 0 < top_p <= 1):
+        raise ValueError(f"top_p must lie in 0 < top_p <= 1; got {top_p!r}")
+    return temperature, top_k if top_k is None else size("top_k", top_k), top_p
 
 
 def shares_of(logits):
