@@ -18,7 +18,7 @@ import time
 
 import numpy as np
 
-LARGEST = 64 * 2**20            # bytes of one frame
+LARGEST, LARGEST_ARRAY = 64 * 2**20, 8 * 2**20          # bytes, of a frame and of an array in it
 DEEPEST, LONGEST = 16, 100_000
 HEAD = struct.Struct("<16sI")   # a frame: the token of this desk, the length, the content
 
@@ -89,6 +89,8 @@ def _described(value, blobs, depth):
     if value is Ellipsis:
         return {"blank": 1}
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc" and value.dtype.isnative:
+        if value.nbytes > LARGEST_ARRAY:
+            return {"thing": f"far too large array, {value.shape}"}
         array = np.ascontiguousarray(np.asarray(value))
         blobs.append(array.tobytes())
         return {"array": array.dtype.str, "shape": np.shape(value), "single": not isinstance(value, np.ndarray)}

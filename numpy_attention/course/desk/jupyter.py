@@ -93,21 +93,30 @@ class _Anything(types.ModuleType):
         return lambda *arguments, **options: None
 
 
-def run_cell(text, number, space, chosen=None):
-    """Run one cell, which is Python by now; only its statements number `chosen`, if given. `_` is its last value."""
+def run_cell(text, number, space, chosen=None, passing=()):
+    """Run one cell, which is Python by now; only its statements number `chosen`, if given. `_` is its last value.
+
+    An error ends the cell, and is raised; one of those that are `passing` is raised after the rest of it.
+    """
     name = f"<cell {number}>"
     linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
     statements = ast.parse(text, name).body
     if chosen is not None:
         statements = [statements[i] for i in chosen]
+    passed = None
     for statement in statements:
-        if statement is statements[-1] and isinstance(statement, ast.Expr):
-            value = _run(compile(ast.Expression(statement.value), name, "eval", TOP_LEVEL_AWAIT), space)
-            if value is not None:
-                space["_"], space["__"], space["___"] = value, space["_"], space["__"]
-                space["Out"][number] = value
-        else:
-            _run(compile(ast.Module([statement], []), name, "exec", TOP_LEVEL_AWAIT), space)
+        try:
+            if statement is statements[-1] and isinstance(statement, ast.Expr):
+                value = _run(compile(ast.Expression(statement.value), name, "eval", TOP_LEVEL_AWAIT), space)
+                if value is not None:
+                    space["_"], space["__"], space["___"] = value, space["_"], space["__"]
+                    space["Out"][number] = value
+            else:
+                _run(compile(ast.Module([statement], []), name, "exec", TOP_LEVEL_AWAIT), space)
+        except passing as error:
+            passed = error
+    if passed:
+        raise passed
 
 
 def _run(code, space):

@@ -121,7 +121,7 @@ def _answer(job, channel):
     for number, text, chosen in job["cells"]:
         channel.send(packed(("cell", number)))
         try:
-            jupyter.run_cell(text, number, space, chosen)
+            jupyter.run_cell(text, number, space, chosen, asked.LibraryUsed)
         except BaseException as error:          # a learner's exit(), too
             errors["cells"].append([number, _said(error), type(error).__name__])
     channel.send(packed(("cell", 0)))

@@ -269,13 +269,13 @@ def verdict(exercise, cells, job, usual):
         result, again = _attempt(exercise, each, job, exercise.library)
         if result["state"] != "right" and result["library"] and bare:
             used = sorted(result["library"])
-            if job["library"] == "refuse":
-                return {**result, "state": "wrong", "shape": shape,
-                        "reason": [text.format(", ".join(used)) for text in REFUSED], "text": None}
             result, again = _attempt(exercise, each, job, "everything")
-            result["library"] = used
-            if result["state"] == "right" and job["library"] == "flag":
-                result["reason"] = [text.format(", ".join(used)) for text in ALLOWED]
+            result["library"] = used if result["state"] == "right" else []
+            if result["library"] and job["library"] != "allow":
+                texts = REFUSED if job["library"] == "refuse" else ALLOWED
+                result["reason"] = [text.format(", ".join(used)) for text in texts]
+                result["state"] = "wrong" if job["library"] == "refuse" else "right"
+                result["text"] = result["text"] if result["state"] == "right" else None
         elif bare:
             result["library"] = []
         if not again:
@@ -295,7 +295,7 @@ def _attempt(exercise, plan, job, edition):
         if message[0] == "failed":
             _, errors, library, printed, _ = message
             said, kind = errors["error"]
-            first = errors["cells"][0] if errors["cells"] else None
+            first = next(iter(errors["cells"]), None)
             where = Words(f"第 {first[0]} 格", f"cell {first[0]}") if first else Words("答案", "the answer")
             what = Words(f"{where.zh}出错：{first[1] if first else said}",
                          f"{where.en} failed: {first[1] if first else said}")
@@ -306,7 +306,13 @@ def _attempt(exercise, plan, job, edition):
         answer = Distant(desk, value) if kind == "function" else value
         told = _checked(exercise, answer, job["student"])
         again = not plan.whole and any("NameError" in remark.what.en for _, remark in told.results if remark)
-        return _result(told, desk.library, printed), again
+        result = _result(told, desk.library, printed)
+        broken = [each for each in errors["cells"] if each[2] != "LibraryUsed"]
+        if broken and result["state"] != "right":
+            number, said, _ = broken[0]
+            result["reason"] = [f"第 {number} 格出错：{said}。{result['reason'][0]}",
+                                f"cell {number} failed: {said}. {result['reason'][1]}"]
+        return result, again
 
 
 def _checked(exercise, answer, student):
