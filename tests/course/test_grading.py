@@ -14,7 +14,7 @@ import pytest
 
 from numpy_attention import course
 from numpy_attention.course import grading, lessons
-from numpy_attention.course.desk.channel import Broken, packed, thing, unpacked
+from numpy_attention.course.desk.channel import Broken, Channel, TooLate, packed, thing, unpacked
 from numpy_attention.course.drawing import numbers_of
 from numpy_attention.course.grading import containing, editions, reports, similar, submissions
 from numpy_attention.course.grading.needed import code_cells, plan
@@ -116,19 +116,35 @@ def test_no_edition_for_the_desk_holds_a_solution():
     assert not list(made.rglob("*.ipynb"))
 
 
+def descendants(pid):
+    """The processes that a process has started, and those that they have."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout.split()
+    parents = dict(zip(map(int, listed[::2]), map(int, listed[1::2]), strict=True))
+    found, new = set(), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes where Linux lists them")
 def test_interrupted_it_goes_on_and_ends_all_it_started(tmp_path):
     a_class.write(tmp_path / "class", ["right", "endless-function", "wrong-scale"])
     command = [sys.executable, "-m", "numpy_attention", "course", "grade", str(tmp_path / "class"), "--only", "01",
                "--jobs", "1", "--keep", str(tmp_path / "keep")]
-    before = a_class.processes()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
                                env={**os.environ, "PYTHONPATH": str(editions.PACKAGE.parent)})
     until = time.monotonic() + 60
     while not list(tmp_path.glob("keep/*.json")) and time.monotonic() < until:
         time.sleep(0.05)
+    started = descendants(process.pid)
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(20) == 130
-    assert not a_class.processes() - before
+    until = time.monotonic() + 5
+    while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < until:
+        time.sleep(0.05)                # the system takes them away a moment after they were killed
+    assert started
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("keep/*.json")}
     assert 1 <= len(kept) < 3
     grades = grading.grade(tmp_path / "class", only=["01"], keep=tmp_path / "keep", seconds=60)
@@ -267,6 +283,29 @@ def test_only_what_an_answer_needs_is_run(cells, runs, whole):
 def test_without_a_check_the_usual_name_is_the_answer():
     assert planned("def f(): return 1", usual="f").answer == "f"
     assert planned("g = 1", usual="f") is None
+
+
+@pytest.mark.parametrize("by_thread", [False, True])
+def test_frames_arrive_whole_late_or_not_at_all(by_thread):
+    read, write = os.pipe()
+    here, there = Channel(read, -1, b"t" * 16, by_thread), Channel(-1, write, b"t" * 16, False)
+    there.send(b"one")
+    there.send(b"x" * 50_000)
+    assert (here.receive(), here.receive(time.monotonic() + 5)) == (b"one", b"x" * 50_000)
+    with pytest.raises(TooLate):
+        here.receive(time.monotonic() + 0.1)
+    Channel(-1, write, b"other token here"[:16], False).send(b"forged")
+    with pytest.raises(Broken, match="something else"):
+        here.receive()
+    with pytest.raises(Broken, match="a message of"):
+        there.send(bytes(2**27))
+    os.close(write)
+    with pytest.raises(Broken):
+        here.receive()
+    with pytest.raises(Broken, match="gone"):
+        there.send(b"x")
+    if not by_thread:
+        os.close(read)
 
 
 VALUES = [None, True, 3, 2**200, 1.5, float("inf"), 2 - 1j, "我\ud800", ..., (1, [2, {"a": None}]), np.float32(2),

@@ -12,8 +12,10 @@ pickles, since the desk may believe it.
 import json
 import math
 import os
+import queue
 import select
 import struct
+import threading
 import time
 
 import numpy as np
@@ -32,10 +34,17 @@ class TooLate(Exception):
 
 
 class Channel:
-    """Frames on two file descriptors; each begins with a token that both sides know."""
+    """Frames on two file descriptors; each begins with a token that both sides know.
 
-    def __init__(self, read, write, token):
+    by_thread: whether a thread waits for what arrives, as on Windows, where one cannot wait for a pipe a while only.
+    """
+
+    def __init__(self, read, write, token, by_thread=os.name == "nt"):
         self.read, self.write, self.token = read, write, token
+        self.held = bytearray()         # what has arrived and was not asked for yet
+        self.arrived = queue.SimpleQueue() if by_thread else None
+        if by_thread:
+            threading.Thread(target=self._listen, daemon=True).start()
 
     def send(self, content):
         """Write one frame. Raises Broken if nobody reads any more, or it is too large."""
@@ -56,17 +65,36 @@ class Channel:
         return self._bytes(length, until)
 
     def _bytes(self, count, until):
-        found = bytearray()
-        while len(found) < count:
-            if until < math.inf:            # in short waits, so that a thread which waits here can be stopped
-                while not select.select([self.read], [], [], min(0.05, max(0, until - time.monotonic())))[0]:
-                    if time.monotonic() >= until:
-                        raise TooLate
-            part = os.read(self.read, min(count - len(found), 2**20))
+        while len(self.held) < count:
+            part = self._part(until)
             if not part:
                 raise Broken("the process has ended")
-            found += part
-        return bytes(found)
+            self.held += part
+        found, self.held = bytes(self.held[:count]), self.held[count:]
+        return found
+
+    def _part(self, until):
+        """What arrives next, b"" at the end; waits in short steps, so that a thread which waits here can be stopped."""
+        while True:
+            wait = None if until == math.inf else min(0.05, max(0, until - time.monotonic()))
+            if self.arrived is not None:
+                try:
+                    return self.arrived.get(timeout=wait)
+                except queue.Empty:
+                    pass
+            elif select.select([self.read], [], [], wait)[0]:
+                return os.read(self.read, 2**20)
+            if time.monotonic() >= until:
+                raise TooLate
+
+    def _listen(self):
+        part = b"at first"
+        while part:
+            try:
+                part = os.read(self.read, 2**16)
+            except OSError:
+                part = b""
+            self.arrived.put(part)
 
 
 def packed(value):

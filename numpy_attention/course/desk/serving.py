@@ -88,6 +88,10 @@ def main():
 def _channel():
     """stdin and stdout under other numbers; what is printed goes where errors go."""
     read, write = os.dup(0), os.dup(1)
+    if os.name == "nt":         # bytes as they are
+        import msvcrt
+        for each in (read, write):
+            msvcrt.setmode(each, os.O_BINARY)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)

@@ -209,8 +209,8 @@ def run_job(job):
     """One notebook, examined by a process of its own: {"walls": ..., "exercises": [...]}. Runs here or on a cluster."""
     job = {**job, "editions": str(editions.made())}
     process = subprocess.Popen(
-        [sys.executable, "-m", "numpy_attention.course.grading.examining"], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+        [sys.executable, "-m", "numpy_attention.course.grading.examining", job["editions"]],    # `ps` tells whose it is
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1",
              "OMP_NUM_THREADS": "1"})
     _running.add(process)
