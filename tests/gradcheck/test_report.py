@@ -7,6 +7,7 @@ import pytest
 
 import numpy_attention as na
 from numpy_attention.gradcheck import step_curve
+from numpy_attention.gradcheck.diagnosis import name_of
 from numpy_attention.words.terminal import width
 
 from .test_others_layers import affine_backward, affine_forward, normal, text
@@ -182,3 +183,11 @@ def test_the_v_curve_has_its_floor():
     assert best["complex step"][1] < 1e-14 < 1e-12 < best["float64 central"][1] < best["float64 one-sided"][1]
     assert 1e-6 <= best["float64 central"][0] <= 1e-4
     assert best["float32 central"][0] >= 1e-3
+
+
+def test_a_ratio_with_two_names_is_given_neither():
+    assert name_of(2.0, {"d_v": 4, "N": 2}).startswith(", which could be √d_v")
+    assert name_of(6 ** 0.5, {"d_k": 6, "d_v": 6}).startswith(", which is √d_k")
+    assert name_of(-1.0, {"N": 2}) == ": the sign is flipped"
+    assert not name_of(0.0, {"N": 2})
+    assert not name_of(float("inf"), {"N": 2})
