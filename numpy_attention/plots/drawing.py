@@ -10,6 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.ticker import NullLocator
 
+from ..engine.arguments import finite
 from ..words.colours import GRADIENTS, GREY, SIGNED, WEIGHTS, limit
 from ..words.languages import say
 from .matrix import number
@@ -22,8 +23,8 @@ def weight_scale(cmap=None, *, vmax=None, norm=None):
     """The scale of attention weights: 0 to 1 everywhere, so that panels can be compared, unless asked otherwise."""
     if norm is not None and vmax is not None:
         raise TypeError("give vmax or norm, not both")
-    if vmax is not None and not vmax > 0:
-        raise ValueError(f"vmax must be positive, not {vmax!r}")
+    if vmax is not None:
+        vmax = finite("vmax", vmax, above=0)
     if norm is not None and not isinstance(norm, Normalize):
         raise TypeError(f"norm must be a matplotlib Normalize, not {type(norm).__name__}")
     return _map(cmap or WEIGHTS), norm or Normalize(0, vmax or 1)

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 
+from ..engine.arguments import finite
 from ..words.colours import GREY, HUES
 from ..words.languages import each, say
 from . import captions, statistics
@@ -46,6 +47,7 @@ def plot_lines(
     >>> plot_lines(np.array([[0.98, 0.02], [0.3, 0.7]]), ["我", "爱"]).plain_text.splitlines()[1:]
     ['Head 0, 1% of its attention left out', '我 → 我 0.98', '爱 → 我 0.30', '爱 → 爱 0.70']
     """
+    threshold = finite("threshold", threshold)
     maps = read_maps(weights, mask=mask, batch=batch, layers=layer)
     if len(maps) > 1:
         raise ValueError(f"weights must be of one layer, not a list of {len(maps)}: pick one, layer=0")

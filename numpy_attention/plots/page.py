@@ -11,6 +11,7 @@ from matplotlib.figure import FigureBase
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
+from ..engine.arguments import is_number
 from ..words.colours import GREY
 from ..words.terminal import shorten, width, wrap
 from .figure import Picture
@@ -170,7 +171,7 @@ def read_size(size):
         if size not in SIZES:
             raise ValueError(f'size must be "column", "page", "slide" or inches of width, not {size!r}')
         return SIZES[size]
-    if not isinstance(size, (int, float)) or not 1 <= size <= 100:
+    if not is_number(size) or not 1 <= size <= 100:
         raise ValueError(f'size must be "column", "page", "slide" or inches of width from 1 to 100, not {size!r}')
     return float(size), max(9.0, 1.3 * size), 8.0 if size <= 7 else DESIGN
 

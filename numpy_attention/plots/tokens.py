@@ -2,6 +2,7 @@
 
 import math
 
+from ..engine.arguments import listed
 from ..words.labels import visible
 from ..words.terminal import shorten, width
 
@@ -17,7 +18,7 @@ def read_tokens(tokens, count, name, axis):
         return [str(position) for position in range(count)]
     if isinstance(tokens, (str, bytes)):
         raise TypeError(f"{name} must be a list of tokens, not one string: use list({name}) or {name}.split()")
-    tokens = list(tokens)
+    tokens = listed(name, tokens, "tokens")
     if len(tokens) != count:
         raise ValueError(f"{name} has {len(tokens)} token{'s' * (len(tokens) != 1)}, but there are {axis}")
     return [visible(token) for token in tokens]

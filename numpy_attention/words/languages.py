@@ -44,7 +44,7 @@ def languages(lang):
     >>> languages("both")
     ('zh', 'en')
     """
-    if lang not in LANGUAGES:
+    if not isinstance(lang, str) or lang not in LANGUAGES:
         raise ValueError(f"lang must be 'zh', 'en' or 'both', got {lang!r}")
     return LANGUAGES[lang]
 
