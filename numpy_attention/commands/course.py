@@ -1,4 +1,5 @@
-"""The `course` command: list the lessons, start a copy of one's own, grade it, practise for an interview.
+"""The `course` command: list the lessons, start a copy of one's own, grade it, make a site of it,
+practise for an interview.
 
 `configure(parser)` gives an argparse parser its sub-commands; each sets `run`, which takes the parsed arguments,
 prints, and returns the exit status: 0 done, 1 an exercise is not right yet, 2 wrong usage.
@@ -7,7 +8,7 @@ import sys
 
 from ..words.languages import LANGUAGES
 from ..words.terminal import wrap
-from . import course_export, course_grade
+from . import course_export, course_grade, course_site
 
 DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 
@@ -15,7 +16,7 @@ DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 def configure(parser):
     """Add the sub-commands to `parser`; without any of them, the lessons are listed."""
     parser.set_defaults(run=show_list)
-    commands = parser.add_subparsers(metavar="list | start | grade | template | export | interview",
+    commands = parser.add_subparsers(metavar="list | start | grade | template | export | site | interview",
                                      parser_class=type(parser))
     show = commands.add_parser("list", help="the lessons, what each teaches, and how long it takes")
     show.set_defaults(run=show_list)
@@ -28,6 +29,7 @@ def configure(parser):
     course_grade.configure(commands.add_parser("grade", help="mark a student's notebooks, or a whole class's"))
     course_export.configure_template(commands.add_parser("template", help="a file to start your own exercises from"))
     course_export.configure_export(commands.add_parser("export", help="the lessons as sources for nbgrader or Otter"))
+    course_site.configure(commands.add_parser("site", help="the course as a web site; Python runs in the browser"))
     asks = commands.add_parser("interview", help="questions of an interview: it asks, waits for Enter, and shows")
     asks.add_argument("group", nargs="?", metavar="GROUP", help="one group of questions; all unless given")
     asks.add_argument("--lang", choices=LANGUAGES, default="both", help="(%(default)s)")

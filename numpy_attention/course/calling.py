@@ -16,6 +16,7 @@ import warnings
 import numpy as np
 
 from ..words.languages import Words
+from .endless import endless_loop
 from .remark import Trouble
 
 SECONDS = 5.0
@@ -45,8 +46,15 @@ class Learner:
         for x in given:
             if isinstance(x, np.ndarray):
                 x.flags.writeable = True
-        outcome = run(lambda: self.function(*given), self.seconds)
+        outcome = run(lambda: self.function(*given), self.seconds, looked_at=self.function)
         self.printed += outcome.pop("printed")
+        if "endless" in outcome:
+            line = outcome["endless"]
+            self.late = Trouble(f"第 {line} 行的 while 循环永远不会结束，所以没有运行。",
+                                f"The while loop in line {line} of {self.name} would never end, so it was not run.",
+                                Words("条件里的数要在循环里改变，或者用 break 离开。",
+                                      "Change in the loop what its condition asks about, or leave it by break."))
+            raise self.late
         if "late" in outcome:
             self.late = Trouble(f"{self.seconds:g} 秒后还没有返回结果，已停止。",
                                 f"{self.name} was still running after {self.seconds:g} s and was stopped.",
@@ -79,8 +87,12 @@ class Learner:
                              "Others still need that array: work on a .copy(), or write x = x + y instead of x += y."))
 
 
-def run(function, seconds):
-    """Run `function()` in a thread: {"value": ...}, {"error": ...} or {"late": True}, with what it "printed"."""
+def run(function, seconds, looked_at=None):
+    """Run `function()` in a thread: {"value": ...}, {"error": ...} or {"late": True}, with what it "printed".
+
+    Where there are no threads nothing could stop it: then `looked_at`, the learner's own function, is looked at first,
+    and {"endless": line} is the answer where a loop in it cannot end.
+    """
     outcome, screen = {}, io.StringIO()
 
     def work():
@@ -98,8 +110,12 @@ def run(function, seconds):
         warnings.simplefilter("ignore")
         try:
             thread.start()
-        except RuntimeError:        # a browser's Python has no threads: no time limit there
-            work()
+        except RuntimeError:        # a browser's Python has no threads, so no time limit: look before it starts
+            line = endless_loop(looked_at)
+            if line:
+                outcome = {"endless": line}
+            else:
+                work()
         else:
             thread.join(seconds)
         if thread.is_alive():

@@ -45,7 +45,7 @@ class Clock:
     def running(self):
         """Watch: by a signal, which wakes even what sleeps, in the main thread; elsewhere by a second thread."""
         own = threading.current_thread() is threading.main_thread()
-        if own and hasattr(signal, "SIGALRM") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
+        if own and hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
             def ring(*_):
                 if self.tick():
                     self.call = None
@@ -65,7 +65,8 @@ class Clock:
                     if self.tick():
                         self.call = None
                         ctypes.pythonapi.PyThreadState_SetAsyncExc(me, ctypes.py_object(TimeIsUp))
-            threading.Thread(target=watch, daemon=True).start()
+            with contextlib.suppress(RuntimeError):         # a browser's Python has no threads: no limit there
+                threading.Thread(target=watch, daemon=True).start()
             try:
                 yield
             finally:

@@ -7,9 +7,9 @@ decided by its settings alone, so it does not matter who does it.
 """
 import contextlib
 import functools
-import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor
+import sys
+from concurrent.futures import Executor, Future
 
 from ..engine.arguments import size
 from .loop import train
@@ -75,10 +75,41 @@ def grid(**choices):
     return functools.reduce(with_choice, choices.items(), [{}])
 
 
+class InThisProcess(Executor):
+    """Where no process can be started, as in a browser: each function runs here when its result is asked for.
+
+    >>> from numpy_attention.training.sweeps import InThisProcess
+    >>> InThisProcess().submit(max, 2, 3).result()
+    3
+    """
+
+    def submit(self, function, /, *args, **keywords):
+        return _Later(functools.partial(function, *args, **keywords))
+
+
+class _Later(Future):
+    def __init__(self, work):
+        super().__init__()
+        self.work = work
+
+    def result(self, timeout=None):
+        if not self.done():
+            try:
+                self.set_result(self.work())
+            except Exception as error:
+                self.set_exception(error)
+        return super().result()
+
+
 @contextlib.contextmanager
 def processes(workers=None):
     """An executor of processes on this machine, one a processor, each with one thread for its matrix products."""
     workers = None if workers is None else size("workers", workers)
+    if sys.platform in ("emscripten", "wasi"):
+        yield InThisProcess()
+        return
+    import multiprocessing  # a browser's Python cannot even import what this needs
+    from concurrent.futures import ProcessPoolExecutor
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))      # small products are slower with two threads than with one
     try:

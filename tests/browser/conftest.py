@@ -9,7 +9,8 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-background-networking", "--disable-component-update", "--window-size=1280,900")
 
 
-def open_browser(folder, scripts=True):
+def open_browser(folder, scripts=True, hosts=True):
+    """Chromium with its profile in `folder`; without scripts, or finding no host but this machine, if asked for."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install numpy_attention[browser]")
     chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (chromium and chromedriver):
@@ -17,6 +18,8 @@ def open_browser(folder, scripts=True):
     options = webdriver.ChromeOptions()
     for flag in (*FLAGS, f"--user-data-dir={folder}"):
         options.add_argument(flag)
+    if not hosts:
+        options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
     options.binary_location = chromium
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     if not scripts:
