@@ -6,6 +6,7 @@ packages is needed, and no network.
 import base64
 import hashlib
 import importlib.metadata
+import re
 import zipfile
 from pathlib import Path
 
@@ -21,12 +22,12 @@ def pack_ourselves(folder):
     >>> pack_ourselves(tempfile.mkdtemp()).name.endswith("-py3-none-any.whl")
     True
     """
-    from .. import __version__
+    version = re.search(r'^__version__ = "(.+)"', (PACKAGE / "__init__.py").read_text("utf-8"), re.MULTILINE)[1]
     files = {f"{PACKAGE.name}/{path.relative_to(PACKAGE).as_posix()}": path.read_bytes()
              for path in sorted(PACKAGE.rglob("*")) if path.is_file() and not SKIP & set(path.parts)}
-    about = (f"Metadata-Version: 2.1\nName: {PACKAGE.name}\nVersion: {__version__}\nRequires-Python: >=3.10\n"
+    about = (f"Metadata-Version: 2.1\nName: {PACKAGE.name}\nVersion: {version}\nRequires-Python: >=3.10\n"
              "Requires-Dist: numpy>=2.0\nRequires-Dist: matplotlib>=3.8.4\n")
-    return _pack(folder, PACKAGE.name, __version__, files, about)
+    return _pack(folder, PACKAGE.name, version, files, about)
 
 
 def pack_installed(folder, name):
