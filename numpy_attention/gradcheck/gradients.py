@@ -272,8 +272,8 @@ class Variable:
         return total
 
 
-def variables(members):
-    """One Variable for each group of Slots and Parameters that share memory."""
+def variables(members, dtype=None):
+    """One Variable for each group of Slots and Parameters that share memory; `dtype`: of its row, None for its own."""
     groups = []
     for member in members:
         touching = [g for g in groups if any(_overlap(member.array, other.array) for other in g)]
@@ -283,6 +283,7 @@ def variables(members):
         variable = _variable(group)
         while variable.name in found:               # an input and a parameter of one name
             variable.name += "'"
+        variable.values = variable.values.astype(dtype or variable.values.dtype)
         found[variable.name] = variable
     return found
 

@@ -137,9 +137,7 @@ class Subject:
         there._look_inside(self.inner)
         members = [replace(m, array=memo[id(m.array)]) if id(m.array) in numbers else m
                    for v in self.variables.values() for m, _ in v.members]
-        there.variables = variables(members)
-        for variable in there.variables.values():
-            variable.values = variable.values.astype(variable.values.dtype if self.dtype is None else self.dtype)
+        there.variables = variables(members, self.dtype)
         return there if len(there.variables) == len(self.variables) else None
 
     def _sort(self, trial, raw, possible):
@@ -158,9 +156,7 @@ class Subject:
         gradients = {p: p.gradient(trial.layer) for p in possible}
         mine = {id(s.array) for s in into}
         floats = [p for p in possible if gradients[p] is not None and p.array.dtype.kind == "f"]
-        self.variables = variables([*got, *(p for p in floats if id(p.array) not in mine)])
-        for variable in self.variables.values():
-            variable.values = variable.values.astype(variable.values.dtype if self.dtype is None else self.dtype)
+        self.variables = variables([*got, *(p for p in floats if id(p.array) not in mine)], self.dtype)
         self.odd = [f"{p.name} ({p.array.dtype} numbers)" for p in possible
                     if p.array.dtype.kind in "iuc" and gradients[p] is not None]
         if not self.variables:
