@@ -115,10 +115,10 @@ assert patient[4, 1].accuracy < 0.75
 assert larger - smaller > 0.05 and patient[2, 1].accuracy > equal
 
 # %% [markdown]
-# 一个头两个问题，十倍的步数，几乎全对：份额相等的话最多 0.56，所以只能是靠**不相等的份额**；一个头四个问题，3000 步以后还是半对半错（没有前馈层时；加上前馈层，它也能到九成多，第 16 课）。所以多头换来的是：**学得快、学得准**，而不是
+# 一个头两个问题，十倍的步数，几乎全对（在这个学习率和初值下；学习率降到三分之一，同样的步数只到七八成）：份额相等的话最多 0.56，所以只能是靠**不相等的份额**；一个头四个问题，3000 步以后还是半对半错（没有前馈层时；加上前馈层，它也能到九成多，第 16 课）。所以多头换来的是：**学得快、学得准**，而不是
 # 「k 个问题非要 k 个头」。
 #
-# Two questions on one head get nearly everything right in ten times the steps: equal shares allow 0.56 at most, so it must be by **unequal shares**; four questions on one head are still about half right after 3,000 steps (without a feed-forward layer; with one it
+# Two questions on one head get nearly everything right in ten times the steps (at this rate and start; a third of the rate gets to seven or eight in ten): equal shares allow 0.56 at most, so it must be by **unequal shares**; four questions on one head are still about half right after 3,000 steps (without a feed-forward layer; with one it
 # gets beyond nine in ten, lesson 16). So what several heads buy is that it is learned **fast and exactly**, and not that "k questions need k heads".
 
 # %% [markdown]
@@ -305,9 +305,9 @@ assert two.std() < 0.001
 #
 # 1. 一行权重加起来是 1，一个头一次只能给出一种分配；多个头可以同时取不同位置的内容而不混在一起。
 # 2. 参数总数不变：d_model 切成 H 份，每个头 d_k = d_model / H，最后拼接再乘 W_O。
-# 3. 我做过实验：头数够时，一两百步就完全学会；两个问题共用一个头要十倍的步数，靠不相等的份额几乎全对；一个头四个问题，3000 步还在一半左右（没有前馈层时）。
+# 3. 我做过实验（常用的学习率和初值）：头数够时，一两百步就完全学会；两个问题共用一个头要十倍的步数，靠不相等的份额几乎全对；一个头四个问题，3000 步还在一半左右（没有前馈层时）。
 #
 # 1. A row of weights sums to 1, so a head has one distribution to give; several heads fetch several places without mixing them up.
 # 2. It costs no parameters: d_model is cut into H pieces of d_k = d_model / H, concatenated at the end and mixed by W_O.
-# 3. I measured it: with enough heads it is learned exactly in one or two hundred steps; two questions on one head take ten times as long and get nearly everything right, by unequal
+# 3. I measured it, at the usual rate and start: with enough heads it is learned exactly in one or two hundred steps; two questions on one head take ten times as long and get nearly everything right, by unequal
 #    shares; four questions on one head are still at about a half after 3,000 steps (without a feed-forward layer).

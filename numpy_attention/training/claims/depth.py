@@ -12,11 +12,12 @@ from ..tasks import Induction, Jumps
 from .claim import at_least, at_most, claim, learn
 
 
-@claim("About 1,500 numbers learn to reverse in a fraction of a second, and their weights lie on the anti-diagonal.",
-       "大约 1500 个数不到一秒就学会倒序，权重落在反对角线上。",
-       given="8 letters of 10, one layer of one head, D = 16, Adam at 0.01",
+@claim("About 1,500 numbers learn to reverse in a second or so, and their weight lies mostly on the anti-diagonal.",
+       "大约 1500 个数一秒左右就学会倒序，权重大多落在反对角线上。",
+       given="8 letters of 10, one layer of one head, D = 16, Adam at 0.01; five seeds: 0.87 to 0.98 of the weight, "
+             "under attack 0.84 and more",
        margins={"parameters": at_most(1500), "steps to 99 %": at_most(150),
-                "weight on the anti-diagonal": at_least(0.9), "seconds": None}, quick=True)
+                "weight on the anti-diagonal": at_least(0.8), "seconds": None}, quick=True)
 def reversal(seed):
     run = learn("reverse", stop_at=0.99, seed=seed)
     return {"parameters": run.parameters, "steps to 99 %": run.steps_to(0.99), "seconds": run.seconds,
@@ -42,13 +43,15 @@ def induction(seed):
             "parameters of two layers": two.parameters}
 
 
-@claim("Patience does not help one layer of one head, not in 2,000 steps; a second head helps it, late.",
-       "一层一个头，练 2000 步也没有用；加一个头有用，只是来得很晚。",
-       given="as in induction: learned positions, D = 32, Adam at 0.01",
+@claim("On sequences of 20 patience does not help one layer of one head, not in 2,000 steps; a second head helps it, "
+       "late.",
+       "长度 20 时，一层一个头练 2000 步也没有用；加一个头有用，只是来得很晚。",
+       given="as in induction: learned positions, D = 32, Adam at 0.01 and the usual start; on sequences of 40 one "
+             "head reaches 0.8 in 2,000 steps; at three times the rate, or from half the start, two heads stay at 0.5",
        margins={"one layer, one head, 2000 steps": at_most(0.7), "one layer, two heads, 300 steps": at_most(0.65),
-                "one layer, two heads, 5000 steps": at_least(0.7)},
+                "one layer, two heads, 5000 steps": at_least(0.6)},
        often="More patience does not help the one layer.",
-       refuted="With two heads it does: 0.5 after 1,000 steps, above 0.7 after 5,000.")
+       refuted="With two heads it does: 0.44 to 0.49 after 300 steps, 0.68 to 0.81 after 5,000, with five seeds.")
 def patience(seed):
     one = learn("induction", layers=1, steps=2000, measure_every=1000, seed=seed)
     two = learn("induction", layers=1, heads=2, steps=5000, measure_every=300, seed=seed)
