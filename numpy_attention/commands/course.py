@@ -4,7 +4,10 @@ practise for an interview.
 `configure(parser)` gives an argparse parser its sub-commands; each sets `run`, which takes the parsed arguments,
 prints, and returns the exit status: 0 done, 1 an exercise is not right yet, 2 wrong usage.
 """
+import re
+import shlex
 import sys
+from pathlib import Path
 
 from ..words.languages import LANGUAGES
 from ..words.terminal import wrap
@@ -65,9 +68,27 @@ def start_folder(arguments):
         return _wrong(error)
     for path, written in done:
         print(f"{'new ' if written else 'kept'}  {path}")
-    print(f"\nOpen them with: jupyter lab {arguments.folder}\n"
-          f"Then: python -m numpy_attention course grade {arguments.folder}")
+    folder = typed(arguments.folder)
+    print(f"\nOpen them with: {_program('jupyter')} lab {folder}\n"
+          f"Then: {_program('python')} -m numpy_attention course grade {folder}")
     return DONE
+
+
+def typed(path):
+    """A path as one types it: in quotes where a shell would take it apart.
+
+    >>> typed("mine"), typed("my work")
+    ('mine', '"my work"')
+    """
+    if re.fullmatch(r"[\w./\\:-]+", path):
+        return path
+    return f'"{path}"' if sys.platform == "win32" or not set('"$`\\!') & set(path) else shlex.quote(path)
+
+
+def _program(name):
+    """The program beside this Python, as one types it in this folder: .venv/bin/jupyter; elsewhere just its name."""
+    beside = Path(sys.executable).with_name(name)
+    return typed(str(beside.relative_to(Path.cwd()))) if beside.is_relative_to(Path.cwd()) else name
 
 
 def interview(arguments):

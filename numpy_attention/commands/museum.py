@@ -16,7 +16,7 @@ def configure(parser):
 def run(arguments):
     """Print. Returns 0; 1 if a bug escapes every detector; 2 for a specimen that is not there."""
     from ..museum import card, diagnosis, matrix, names
-    if arguments.cards:
+    if arguments.specimen is None and arguments.cards:
         print("\n\n".join(str(card(name)) for name in names()))
         return 0
     if arguments.specimen is None:

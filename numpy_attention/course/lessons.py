@@ -144,13 +144,13 @@ def start(folder, numbers=(), lang="both"):
 
     Args:
         folder: made if it does not exist.
-        numbers: such as ("01", "07"); all lessons unless given. lang: "zh", "en" or "both".
+        numbers: such as ("01", "7"); all lessons unless given. lang: "zh", "en" or "both".
 
     Returns: [(path, True if it was written, False if it was there already), ...].
     Raises: ValueError for a folder that is the course's own, or a number that no lesson has.
     """
     folder = Path(folder)
-    known = lessons()
+    known, numbers = lessons(), [number.zfill(2) for number in numbers]
     unknown = set(numbers) - {lesson.number for lesson in known}
     if unknown:
         raise ValueError(f"there is no lesson {', '.join(sorted(unknown))}; there are: "

@@ -41,7 +41,7 @@ def build(folder, numbers=(), *, lang="both", pyodide=None, draw=lambda target: 
     Returns: bytes by what they are: {"site": ..., "package": ..., "pyodide": ...}.
     Raises: ValueError if the folder holds something else, Pyodide is another version, or JupyterLite is missing.
     """
-    folder = Path(folder)
+    folder, numbers = Path(folder), [number.zfill(2) for number in numbers]
     _ask_first(folder, pyodide)
     with tempfile.TemporaryDirectory() as scratch:
         work, new = Path(scratch), Path(scratch, "site")

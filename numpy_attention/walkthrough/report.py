@@ -7,7 +7,8 @@ HEADINGS = {
     "forward": ("前向：从 Q、K、V 到输出", "Forward: from the inputs to the output"),
     "backward": ("反向：同样的公式，倒着走", "Backward: the same formulas, the other way round"),
     "check": ("检查：每个梯度都用数值方法再算一遍", "The check: every gradient once more, numerically"),
-    "corrections": ("原文印错了什么", "What the source text prints wrongly"),
+    "corrections": ("例句出自一份面试指南，它印错了什么",
+                    "What the interview guide that this example comes from prints wrongly"),
 }
 
 

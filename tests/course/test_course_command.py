@@ -183,3 +183,11 @@ def test_start_writes_one_language(tmp_path, capsys):
     text = (tmp_path / LESSONS[4].path.name).read_text(encoding="utf-8")
     assert 'course.language(\\"zh\\")' in text
     assert 'lang=\\"both\\"' not in text
+
+
+def test_start_takes_a_number_as_it_is_said_and_quotes_what_a_shell_would_take_apart(tmp_path, capsys):
+    folder = tmp_path / "学生 张三"
+    assert run("start", str(folder), "1") == 0
+    assert [path.name[:2] for path in folder.iterdir()] == ["01"]
+    assert f'course grade "{folder}"' in capsys.readouterr().out
+    assert command.typed("$HOME") == "'$HOME'"
