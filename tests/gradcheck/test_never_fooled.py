@@ -26,13 +26,17 @@ MUTANTS = {"x3": (lambda p, d: 3 * right(p, d), "3 times what it should be"),
            "sign": (lambda p, d: -right(p, d), "the sign is flipped"),
            "no row term": (lambda p, d: p * d, "row term − Σ weights ∘ dweights is missing"),
            "diagonal": (lambda p, d: p * (1 - p) * d, "only the diagonal of the softmax's Jacobian"),
-           "straight": (lambda p, d: d, "passed straight through")}
+           "straight": (lambda p, d: d, "passed straight through"),
+           "mean": (lambda p, d: p * (d - (p * d).mean(axis=-1, keepdims=True)), "the row term is a mean, not a sum"),
+           "plus": (lambda p, d: p * (d + (p * d).sum(axis=-1, keepdims=True)), "the sign of the row term is wrong"),
+           "factor": (lambda p, d: d - (p * d).sum(axis=-1, keepdims=True), "the factor weights is missing")}
 
 
+@pytest.mark.parametrize("shape", [(2, 5), (2, 3, 5)])
 @pytest.mark.parametrize("name", MUTANTS)
-def test_wrong_softmaxes_are_caught_and_named(name):
+def test_wrong_softmaxes_are_caught_and_named(name, shape):
     backward, words = MUTANTS[name]
-    report = na.check_gradients(softmax_with(backward), normal(2, 5))
+    report = na.check_gradients(softmax_with(backward), normal(*shape))
     assert not report.ok
     assert words in " ".join(report.diagnosis)
 
