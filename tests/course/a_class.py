@@ -168,6 +168,24 @@ CLASS = {
     "cheat-numpy": student((R, W, R), before="np.allclose = np.array_equal = lambda *a, **k: True\n"
                            "np.linalg.norm = lambda *a, **k: 0",
                            forward="def attention(Q, K, V):\n    return Q @ K.T, V"),
+    "cheat-channel": student((R, W, R), forward="""def attention(Q, K, V):
+    import sys
+    frame = sys._getframe()
+    while frame and 'channel' not in frame.f_locals:
+        frame = frame.f_back
+    from numpy_attention.course.desk.channel import packed
+    for _ in range(20):
+        frame.f_locals['channel'].send(packed((('gave', (Q, V), [None] * 3), [], '')))
+    return Q, V"""),
+    "cheat-modules": student((R, W, R), before="import sys, types\nm = types.ModuleType('m')\n"
+                             "m.compare = m.examine = m.packed = lambda *a, **k: None\nfor n in ('course.comparing', "
+                             "'course.grading.examining', 'course.desk.channel'):\n"
+                             "    sys.modules['numpy_attention.' + n] = m\nsys.modules['__main__'].packed = m.packed",
+                             forward="def attention(Q, K, V):\n    m\n    return Q, V"),
+    "cheat-capstone": student((R, W, R), forward="""from numpy_attention.course import capstone
+def attention(Q, K, V):
+    weights = capstone.masked_softmax(Q @ K.T / np.sqrt(Q.shape[-1]), np.ones((len(Q), len(K)), bool))
+    return weights, weights @ V"""),
     "cheat-frames": student((R, W, R), forward="""def attention(Q, K, V):
     import gc, sys
     frame = sys._getframe()

@@ -104,6 +104,12 @@ def test_behind_walls_there_is_no_solution_no_neighbour_and_nothing_to_write_on(
     assert states["cheat-files"][0] == "wrong", states
 
 
+def test_what_lies_in_a_hidden_folder_is_hidden_with_it():
+    inner = Path(sys.prefix, "lib")
+    assert containing.masked([sys.prefix + "/lib", str(next(inner.iterdir()))]).count(str(inner.resolve())) == 1
+    assert not [p for p in containing.masked([str(inner)]) if p.startswith(f"{inner.resolve()}/")]
+
+
 def test_no_edition_for_the_desk_holds_a_solution():
     made = editions.made()
     texts = {path: path.read_text(encoding="utf-8") for path in made.rglob("*.py") if "course" in path.parts}

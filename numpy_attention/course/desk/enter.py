@@ -66,7 +66,7 @@ def furnish(plan):
     show(root, plan["edition"], "/edition")
     os.makedirs(f"{root}/proc")
     mount("proc", f"{root}/proc", "proc", MS_NOSUID | MS_NODEV)
-    os.makedirs(f"{root}/tmp")
+    os.makedirs(f"{root}/tmp", exist_ok=True)       # Python itself may be installed below it
     os.chdir(root)
     call(libc.syscall(PIVOT_ROOT[platform.machine()], b".", b"."), "pivot_root")
     call(libc.umount2(b".", DETACH), "umount")

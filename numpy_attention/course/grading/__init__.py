@@ -98,9 +98,12 @@ def grade(folder, *, seconds=SECONDS, megabytes=MEGABYTES, jobs=1, only=(), own=
     everything = {each.name: each.notebook for each in {**exercises(), **wanted}.values()}
     handed_in, students, remarks = submissions.collect(folder, everything, set(of_lesson.values()))
     usual = _usual(wanted)
+    own_text = Path(own).read_text(encoding="utf-8") if own else None
+    hide = [str(Path(each).resolve()) for each in (folder, keep) if each and Path(each).is_dir()]
     walls = walls or (containing.best_walls() if executor is None else None)
     todo = [{"content": each.content, "files": each.files, "names": [n for n in wanted if of_lesson[n] == each.lesson],
              "usual": usual, "seconds": seconds, "megabytes": megabytes, "library": library, "walls": walls, "own": own,
+             "own_text": own_text, "hide": hide,
              "student": f"{seed} {each.student} {hashlib.sha256(each.content).hexdigest()}"} for each in handed_in]
     found = {}
     for number, result in _results(todo, jobs, keep, executor):
@@ -193,9 +196,9 @@ def _results(todo, jobs, keep, executor):
 
 
 def _key(job):
-    parts = [pickle.dumps(sorted((k, v) for k, v in job.items() if k not in ("content", "files"))), job["content"],
-             pickle.dumps(sorted(job["files"].items())), _program(),
-             Path(job["own"]).read_bytes() if job["own"] else b""]
+    settings = {key: value for key, value in job.items() if key not in ("content", "files", "hide")}
+    parts = [pickle.dumps(sorted(settings.items())), job["content"], pickle.dumps(sorted(job["files"].items())),
+             _program()]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 
 

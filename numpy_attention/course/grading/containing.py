@@ -53,7 +53,7 @@ def _works(walls):
     with tempfile.TemporaryDirectory(prefix="numpy_attention_room_") as root:
         edition = os.path.join(root, "edition")
         os.mkdir(edition)
-        command = command_for(walls, edition, root, program=["-c", "print(6 * 7)"])
+        command = command_for(walls, edition, root, program=["-c", "import numpy; print(6 * 7)"])
         try:
             done = subprocess.run(command, env=environment(walls, edition, root), capture_output=True, timeout=20,
                                   stdin=subprocess.DEVNULL, cwd="/")
@@ -62,9 +62,14 @@ def _works(walls):
         return done.stdout.strip() == b"42"
 
 
+def libraries():
+    """The folders of installed packages: of this Python, of this user, and what a .pth file adds."""
+    return [p for p in sys.path if os.path.basename(p) in ("site-packages", "dist-packages") and os.path.isdir(p)]
+
+
 def visible():
     """The folders that Python needs to run."""
-    places = [*SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix, sysconfig.get_path("purelib"),
+    places = [*SYSTEM, *libraries(), sys.prefix, sys.base_prefix, sys.exec_prefix, sysconfig.get_path("purelib"),
               sysconfig.get_path("platlib"), str(Path(sys.executable).resolve().parents[1])]
     found = []
     for place in sorted({os.path.abspath(p) for p in places if os.path.lexists(p)}, key=len):
@@ -73,27 +78,28 @@ def visible():
     return found
 
 
-def masked():
-    """What of the visible must not be seen: this package with its solutions, wherever it is installed."""
-    places = {str(PACKAGE), str(FOLDER), str(PACKAGE.parent / "tests"),
+def masked(also=()):
+    """What of the visible must not be seen: this package with its solutions, wherever it is installed, and `also`."""
+    places = {str(PACKAGE), str(FOLDER), str(PACKAGE.parent / "tests"), *also,
               *(os.path.join(p, PACKAGE.name) for p in sys.path if p)}
     seen = visible()
-    return sorted({p for p in map(os.path.realpath, places)
-                   if os.path.isdir(p) and any(p.startswith(f + "/") for f in seen)})
+    places = {p for p in map(os.path.realpath, places) if os.path.isdir(p) and any(p.startswith(f + "/") for f in seen)}
+    return sorted(p for p in places if not any(p.startswith(other + "/") for other in places))
 
 
-def command_for(walls, edition, root, program=DESK):
-    """The command line of a desk behind these walls. root: an empty folder of its own."""
+def command_for(walls, edition, root, program=DESK, hide=()):
+    """The command line of a desk behind these walls. root: an empty folder of its own; hide: folders not to be seen."""
     python = [sys.executable, *program]
     if walls == "bubblewrap":
         shown = [word for p in visible() for word in
                  (("--symlink", os.readlink(p), p) if os.path.islink(p) else ("--ro-bind", p, p))]
-        hidden = [word for p in masked() for word in ("--tmpfs", p)]
+        hidden = [word for p in masked(hide) for word in ("--tmpfs", p)]
         return ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-                *shown, *hidden, "--ro-bind", edition, "/edition", "--proc", "/proc", "--dev", "/dev",
-                "--size", str(SCRATCH_BYTES), "--tmpfs", "/tmp", "--chdir", "/", *python]
+                "--size", str(SCRATCH_BYTES), "--tmpfs", "/tmp", *shown, *hidden, "--ro-bind", edition, "/edition",
+                "--proc", "/proc", "--dev", "/dev", "--chdir", "/", *python]
     if walls == "unshare":
-        plan = {"root": root, "bytes": SCRATCH_BYTES, "visible": visible(), "masked": masked(), "edition": edition}
+        plan = {"root": root, "bytes": SCRATCH_BYTES, "visible": visible(), "masked": masked(hide),
+                "edition": edition}
         enter = str(Path(__file__).resolve().parents[1] / "desk" / "enter.py")
         return ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--net", "--ipc", "--fork", "--kill-child",
                 sys.executable, "-I", enter, json.dumps(plan), *python]
@@ -105,7 +111,7 @@ def environment(walls, edition, root):
     inside = walls != "none"
     scratch = "/tmp" if inside else root
     found = {"PATH": "/usr/bin:/bin", "HOME": scratch, "TMPDIR": scratch, "LANG": "C.UTF-8", "PYTHONUTF8": "1",
-             "PYTHONPATH": "/edition" if inside else edition, "MPLBACKEND": "Agg",
+             "PYTHONPATH": os.pathsep.join(["/edition" if inside else edition, *libraries()]), "MPLBACKEND": "Agg",
              "MPLCONFIGDIR": f"{scratch}/matplotlib",
              **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")}
     if sys.platform == "win32":

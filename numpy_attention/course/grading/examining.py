@@ -61,8 +61,9 @@ class Desk:
         folder = "/tmp/work" if walls != "none" else os.path.join(self.room.name, "work")
         where = "/edition" if walls != "none" else edition
         self.process = subprocess.Popen(
-            containing.command_for(walls, edition, self.room.name), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.printed, cwd="/" if os.name == "posix" else self.room.name, bufsize=0,
+            containing.command_for(walls, edition, self.room.name, hide=job.pop("hide")),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.printed,
+            cwd="/" if os.name == "posix" else self.room.name, bufsize=0,
             env=containing.environment(walls, edition, self.room.name))
         token = os.urandom(16)
         self.channel = Channel(self.process.stdout.fileno(), self.process.stdin.fileno(), token)
@@ -229,7 +230,7 @@ def raised(kind, arguments, said, where):
 
 def examine(job):
     """All wanted exercises of one notebook: a list of dicts, one for each (see `verdict`)."""
-    known = {**exercises(), **read_exercises(job["own"])}
+    known = {**exercises(), **read_exercises(job["own"], job["own_text"])}
     try:
         cells = code_cells(submissions.cells_of(submissions.notebook_of(job["content"])), python_of)
         trouble = None
@@ -286,7 +287,7 @@ def verdict(exercise, cells, job, usual):
 def _attempt(exercise, plan, job, edition):
     """(result, whether the whole notebook should be tried): a name was missing, so a statement was left out wrongly."""
     wanted = {"name": exercise.name, "cells": plan.cells, "answer": plan.answer, "whole": plan.whole,
-              **{key: job[key] for key in ("walls", "seconds", "megabytes", "files")}}
+              **{key: job[key] for key in ("walls", "seconds", "megabytes", "files", "hide")}}
     with Desk(wanted, os.path.join(job["editions"], edition)) as desk:
         try:
             message = desk.first_word()

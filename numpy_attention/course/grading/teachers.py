@@ -7,7 +7,6 @@
 examined, never at the desk.
 """
 import functools
-import importlib.util
 from pathlib import Path
 
 from ..exercise import Exercise
@@ -16,22 +15,21 @@ TEMPLATE = Path(__file__).with_name("template.txt")
 
 
 @functools.cache
-def read_exercises(path):
-    """{name: Exercise} of a teacher's file; {} for none.
+def read_exercises(path, text=None):
+    """{name: Exercise} of a teacher's file, or of its text where the file is on another machine; {} for none.
 
     Raises: ValueError with what is wrong with the file.
     """
     if not path:
         return {}
-    spec = importlib.util.spec_from_file_location("teachers_exercises", path)
-    if spec is None or not Path(path).is_file():
-        raise ValueError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
+    space = {"__name__": "teachers_exercises", "__file__": str(path)}
     try:
-        spec.loader.exec_module(module)
+        exec(compile(text or Path(path).read_text(encoding="utf-8"), str(path), "exec"), space)
+    except (OSError, UnicodeError) as error:
+        raise ValueError(f"{path} is no Python file") from error
     except Exception as error:
         raise ValueError(f"{path} does not run: {type(error).__name__}: {error}") from error
-    found = getattr(module, "EXERCISES", None)
+    found = space.get("EXERCISES")
     if not isinstance(found, tuple | list) or not all(isinstance(each, Exercise) for each in found):
         raise ValueError(f"{path} wants a list EXERCISES of course.Exercise; see `course template`")
     wrong = [each.name for each in found if not each.check(each.solution).ok]
