@@ -191,3 +191,14 @@ def test_a_ratio_with_two_names_is_given_neither():
     assert name_of(-1.0, {"N": 2}) == ": the sign is flipped"
     assert not name_of(0.0, {"N": 2})
     assert not name_of(float("inf"), {"N": 2})
+
+
+def test_at_how_many_lines_forward_was_stopped_is_counted():
+    def three(x):
+        y = x * x
+        z = 2 * y
+        return z, x
+    report = na.check_gradients((three, lambda d, x: 4 * x * d), normal(3))
+    assert "forward stopped at each of 3 lines" in text(report)
+    report = na.check_gradients((lambda x: (x * x, x), lambda d, x: 2 * x * d), normal(3))
+    assert "forward stopped at its one line" in text(report)
