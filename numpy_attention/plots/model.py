@@ -138,7 +138,7 @@ def _tile(page, sheet, values, hidden, colours, left, top, mark):
     pooled = pool(np.where(lost, np.nan, values), block)
     pixels = colours[0](colours[1](np.ma.masked_invalid(pooled)))
     pixels[np.isnan(pooled)] = HIDDEN
-    axes = page.axes(left, top, sheet.tile, sheet.tile)
+    axes = page.axes(left, top, sheet.tile, sheet.tile, xticks=[], yticks=[])     # ticks would take most of the time
     axes.imshow(pixels, interpolation="nearest", origin="upper", aspect="auto")
     axes.set_axis_off()
     axes.add_patch(axes.patch.__class__((0, 0), 1, 1, transform=axes.transAxes, fill=False, clip_on=False,
