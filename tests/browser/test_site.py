@@ -57,6 +57,6 @@ def test_two_exercises_are_right_and_an_endless_one_is_named(site):
     site.answer(answers)
     said = checks(site.run())
     assert len(said) == 2 and all(line.startswith("✓") for line in said), said
-    call = answers[1][1].splitlines()[-1]
-    site.answer([(answers[1][1], ENDLESS + call.replace(call.partition(",")[2].strip(" )"), "forever"))])
+    call = answers[1][1].splitlines()[-1].partition(",")[0]
+    site.answer([(answers[1][1], f"{ENDLESS}{call}, forever)")])
     assert checks(site.run())[1].startswith("✗")
