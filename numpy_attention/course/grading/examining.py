@@ -55,7 +55,7 @@ class Desk:
 
     def __init__(self, job, edition):
         self.printed = tempfile.TemporaryFile()     # noqa: SIM115  (close closes it)
-        self.room = tempfile.TemporaryDirectory(prefix="numpy_attention_room_")
+        self.room = tempfile.TemporaryDirectory(prefix="room_", dir=os.path.dirname(edition))   # goes with the editions
         self.until, self.cell, self.library = time.monotonic() + job["seconds"], 0, set()
         walls = job["walls"]
         folder = "/tmp/work" if walls != "none" else os.path.join(self.room.name, "work")
