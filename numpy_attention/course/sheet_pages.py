@@ -4,6 +4,7 @@ Everything on a page is a block: a line of words above one matrix, or two for tw
 until a row is full, then below. A page is drawn once for each level; from sheet to sheet only its texts change.
 """
 import io
+import logging
 import math
 from typing import NamedTuple
 
@@ -19,25 +20,26 @@ from ..words.colours import GREY, NAMES
 from ..words.files import write_whole
 from ..words.languages import Words
 from ..words.terminal import width, wrap
-from .sheets import EXPONENTIALS, LEVELS, SAID, SIZES
+from .sheets import EXPONENTIALS, LEVELS, SIZES
 
 WIDE, HIGH, MARGIN = 8.27, 11.69, 0.6       # inches of an A4 page
 EM = 0.0083                                 # inches a column of text takes for each point of its size
-BLANK, GIVEN, KEY = (0.62, 0.34), (0.4, 0.27), (0.5, 0.2)     # inches of a cell
-SUBSCRIPT = {"d_k": "dₖ", "W_O": "W_O"}
+BLANK, GIVEN, KEY = (0.62, 0.34), (0.4, 0.27), (0.5, 0.2)       # inches of a cell
+NARROW = {BLANK: (0.52, 0.26), GIVEN: (0.33, 0.24), KEY: KEY}   # the same where two heads go back as well
 
 TITLE = Words("手算注意力", "Attention by hand")
 NAME, DATE = Words("姓名", "name"), Words("日期", "date")
 KEY_TITLE = Words("手算注意力：答案", "Attention by hand: the key")
-HOW = Words("每个空格填一个数。weights 写 4 位小数，其他除不尽的写 3 位；少写一位也算对。斜线的格子不用填。",
-            "A number in every box. Weights to 4 decimals, others that do not come out even to 3; one digit fewer is "
-            "right, too. Hatched boxes stay empty.")
+HOW = Words("每个空格填一个数。weights 写 4 位小数，其他除不尽的写 3 位；少写一位也算对。",
+            "A number in every box. Weights to 4 decimals, others that do not come out even to 3; one digit fewer "
+            "is right, too.")
 HELP = Words("只用加、减、乘、除。", "You need + − × ÷ only.")
 ROUGH = Words("草稿", "rough work")
-SAYS = Words("给定", "given")
-MASK = Words("因果掩码：一个词元看不见后面的词元。", "A causal mask: a token does not see the ones behind it.")
-CONCAT = Words("concat：两个头的 heads 并排。", "concat: the heads of both, side by side.")
-SPLIT = Words("dheads：dconcat 的第 1 列给头 1，第 2 列给头 2。", "dheads: column 1 of dconcat for head 1, column 2 for head 2.")
+MASK = Words("因果掩码：一个词元看不见后面的词元，斜线的格子不用填。",
+             "A causal mask: a token does not see the ones behind it. Hatched boxes stay empty.")
+CONCAT = Words("concat：把两个头的 heads 并排。", "concat: the heads of both, side by side.")
+SPLIT = Words("concat：把两个头的 heads 并排；dheads：dconcat 的第 1 列给 h1，第 2 列给 h2。",
+              "concat: the heads of both, side by side. dheads: column 1 of dconcat for h1, column 2 for h2.")
 
 
 class Block(NamedTuple):
@@ -66,7 +68,7 @@ class Block(NamedTuple):
 
     def size(self):
         wide, high = self.body()
-        wide = max(wide, width(self.title) * EM * 10, min(2.3, max((width(w) * EM * 7.5 for w in self.words), default=0)))
+        wide = max(wide, width(self.title) * EM * 10, min(2.15, max((width(w) * EM * 7.5 for w in self.words), default=0)))
         return wide, high + 0.23 + 0.145 * len(self.lines(wide))
 
 
@@ -131,7 +133,7 @@ def draw_block(paper, block, x, y, room):
         x = left + len(shown[0]) * block.cell[0] + 0.14
 
 
-def flow(blocks, gap=0.3):
+def flow(blocks, gap=0.24):
     """Rows of blocks that fit side by side: [[(block, x, width), ...], ...], with the height of each row."""
     rows, x = [[]], MARGIN
     for block in blocks:
@@ -192,24 +194,30 @@ def matrices(sheet, name, texts, shown):
                  for head in range(len(shown)))
 
 
+def cell_of(sheet, cell):
+    """The cell of a kind, narrow where much has to go on a page."""
+    level = LEVELS[sheet.level]
+    return NARROW[cell] if level.heads > 1 and level.backward else cell
+
+
 def given_blocks(sheet):
     """What is printed with its numbers."""
     for name, value in sheet.given.items():
         texts = np.vectorize(fraction, otypes=[object])(value)
-        yield Block(name, (), matrices(sheet, name, texts, np.ones(value.shape, bool)), GIVEN, NAMES.get(name, "black"))
+        yield Block(name, (), matrices(sheet, name, texts, np.ones(value.shape, bool)),
+                    cell_of(sheet, GIVEN), NAMES.get(name, "black"))
 
 
 def asked_blocks(sheet, lang, key=False):
     """What is to be filled in; in the key, with its numbers and without words."""
+    level = LEVELS[sheet.level]
     for number, part in enumerate(sheet.parts, 1):
-        notes = []
-        if not key:
-            notes = part.meaning.lines(lang) if not part.name.startswith("d") else []
-            notes += CONCAT.lines(lang) if part.name == "out" else SPLIT.lines(lang) if part.name == "dconcat" else []
+        # Whoever goes back as well knows what the forward steps mean, and needs the room.
+        notes = [] if key or level.backward else part.meaning.lines(lang)
         title = part.name if key else f"{number}. {part.name} = {pretty(part.formula)}"
         yield Block(title, tuple(notes), matrices(sheet, part.name, asked_for(part) if key else None, part.shown),
-                    KEY if key else BLANK)
-        if part.name == "scores" and not key and LEVELS[sheet.level].heads == 1:
+                    cell_of(sheet, KEY if key else BLANK))
+        if part.name == "scores" and not key and level.heads == 1:
             L, S = part.shown.shape
             rows = np.column_stack([part.shown, np.ones(L, bool)])
             yield Block("exp(scores), Σ", tuple(ROUGH.lines(lang)), (("", None, rows, sheet.tokens[:L], (*sheet.tokens, "Σ")),),
@@ -244,14 +252,15 @@ def page(sheet, lang="both"):
         y = 1.42
         paper.lines.append(((MARGIN, y), (WIDE - MARGIN, y)))
         y += 0.09
-        for words in (HOW, *([MASK] if sheet.mask is not None else [])):
+        two = [SPLIT if level.backward else CONCAT] if level.heads > 1 else []
+        for words in (HOW, *([MASK] if sheet.mask is not None else []), *two):
             for line in words.lines(lang):
                 for piece in wrap(line, int((WIDE - 2 * MARGIN) / (EM * 8.5))):
                     paper.write(MARGIN, y, piece, 8.5)
                     y += 0.165
-        paper.write(MARGIN, y + 0.04, f"{helpers()}    {HELP.say(lang)}", 9, color="black")
-        y = put(paper, list(given_blocks(sheet)), y + 0.33, 0.14)
-        end = put(paper, list(asked_blocks(sheet, lang)), y + 0.08)
+        paper.write(MARGIN, y + 0.04, f"{helpers()}    {HELP.say(lang)}", 9)
+        y = put(paper, list(given_blocks(sheet)), y + 0.33, 0.12)
+        end = put(paper, list(asked_blocks(sheet, lang)), y + 0.08, 0.2 if level.heads == 1 or not level.backward else 0.12)
         assert end < HIGH - 0.3, f"a page of level {sheet.level} is {end:.2f} inches long"
         if HIGH - 0.4 - end > 0.7:
             paper.write(MARGIN, end, f"{ROUGH.say(lang)}:", 8, color=GREY)
@@ -282,8 +291,13 @@ def write_pdf(path, figures):
     """Write figures as the pages of one PDF, whole or not at all; the same pages give the same bytes."""
     buffer = io.BytesIO()
     metadata = {"Title": TITLE.say("both"), "Creator": "numpy_attention", "Producer": "", "CreationDate": None}
-    with matplotlib.rc_context({"pdf.fonttype": 42, "savefig.bbox": None}):
-        with PdfPages(buffer, metadata=metadata) as pages:
+    fonttools = logging.getLogger("fontTools")      # it finds the dates in our small fonts very early
+    before = fonttools.level
+    fonttools.setLevel(logging.ERROR)
+    try:
+        with matplotlib.rc_context({"pdf.fonttype": 42, "savefig.bbox": None}), PdfPages(buffer, metadata=metadata) as pages:
             for figure in figures:
                 pages.savefig(figure)
+    finally:
+        fonttools.setLevel(before)
     return write_whole(path, buffer.getvalue())

@@ -55,7 +55,7 @@ LEVELS = {
     4: Level(Words("一个头，前向和反向", "one head, forward and backward"), 1, 2, 3, False, True, 45),
     5: Level(Words("两个头，因果掩码，前向和反向", "two heads, a causal mask, forward and backward"), 2, 2, 2, True, True, 60),
 }
-SENTENCES = {2: (("你", "好"), ("下", "雪"), ("AI", "学习"), ("Hello", "world"), ("see", "you")),
+SENTENCES = {2: (("你", "好"), ("下", "雪"), ("学", "AI"), ("go", "on"), ("I", "see")),
              3: (("我", "爱", "AI"), ("猫", "吃", "鱼"), ("你", "学", "数学"), ("天", "下", "雨"), ("birds", "can", "fly"),
                  ("you", "learn", "maths"))}
 # The layers' own statements: formula and sentences are written there once.

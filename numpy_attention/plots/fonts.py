@@ -5,12 +5,13 @@ It is registered when the first figure is drawn and given to the single texts of
 stay as they are. Characters of other scripts are looked for in whatever fonts the machine has.
 """
 
+import contextlib
 import functools
 import warnings
 from pathlib import Path
 
 import matplotlib
-from matplotlib.font_manager import FontProperties, findfont, fontManager
+from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager
 from matplotlib.ft2font import FT2Font
 from matplotlib.text import Text
 
@@ -70,8 +71,18 @@ def uncovered(text, names=None):
 
 
 @functools.cache
+def _newly_installed():
+    """Let matplotlib know the fonts that were installed after it made its list."""
+    known = {font.fname for font in fontManager.ttflist}
+    for path in sorted(set(findSystemFonts()) - known):
+        with contextlib.suppress(Exception):        # whatever is wrong with a font, there are others
+            fontManager.addfont(path)
+
+
+@functools.cache
 def _family_with(character):
     """The name of an installed font that has the character as an outline; None if there is none."""
+    _newly_installed()
     fonts = sorted(fontManager.ttflist, key=lambda font: (not font.name.startswith(LIKELY), font.name, font.fname))
     for font in fonts:
         if font.style != "normal" or font.name in (HAN, BOX) or "Color" in font.name or "Last" in font.name:
