@@ -1,4 +1,4 @@
-"""The `course` command: list the lessons, start a copy of one's own, grade it, make a site of it,
+"""The `course` command: list the lessons, start a copy of one's own, grade it, make a site of it, print sheets,
 practise for an interview.
 
 `configure(parser)` gives an argparse parser its sub-commands; each sets `run`, which takes the parsed arguments,
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..words.languages import LANGUAGES
 from ..words.terminal import wrap
-from . import course_export, course_grade, course_site
+from . import course_export, course_grade, course_sheet, course_site
 
 DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 
@@ -19,7 +19,7 @@ DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 def configure(parser):
     """Add the sub-commands to `parser`; without any of them, the lessons are listed."""
     parser.set_defaults(run=show_list)
-    commands = parser.add_subparsers(metavar="list | start | grade | template | export | site | interview",
+    commands = parser.add_subparsers(metavar="list | start | grade | template | export | site | sheet | interview",
                                      parser_class=type(parser))
     show = commands.add_parser("list", help="the lessons, what each teaches, and how long it takes")
     show.set_defaults(run=show_list)
@@ -38,6 +38,7 @@ def configure(parser):
     asks.add_argument("--lang", choices=LANGUAGES, default="both", help="(%(default)s)")
     asks.add_argument("--all", action="store_true", help="print everything without waiting")
     asks.set_defaults(run=interview)
+    course_sheet.configure(commands)
 
 
 def show_list(arguments=None):

@@ -5,6 +5,7 @@
     course.check("softmax-backward", my_function)       what failed, at which cell, and a hint
     course.hint("softmax-backward")                     a hint; called again, the next one
     course.predict("how many?", guess, measured)        your guess beside what was measured
+    course.sheet(7, "李雷")                              attention by hand, with numbers of this student's own
     course.language("zh")                               in Chinese only, or "en", or "both"
 
 On the command line, `python -m numpy_attention course` lists the notebooks, starts a copy of your own, and grades it.
@@ -12,10 +13,11 @@ On the command line, `python -m numpy_attention course` lists the notebooks, sta
 from .asking import check, exercises, hint
 from .check_result import CheckResult
 from .predicting import predict
+from .sheets import sheet_for as sheet
 from .speech import language
 
 __all__ = ["CheckResult", "check", "coloured", "curves", "exercises", "four_ways", "hint", "language", "predict",
-           "table"]
+           "sheet", "table"]
 
 
 def __getattr__(name):

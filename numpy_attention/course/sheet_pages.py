@@ -68,7 +68,8 @@ class Block(NamedTuple):
 
     def size(self):
         wide, high = self.body()
-        wide = max(wide, width(self.title) * EM * 10, min(2.15, max((width(w) * EM * 7.5 for w in self.words), default=0)))
+        said = max((width(text) * EM * 7.5 for text in self.words), default=0)
+        wide = max(wide, width(self.title) * EM * 10, min(2.15, said))
         return wide, high + 0.23 + 0.145 * len(self.lines(wide))
 
 
@@ -118,7 +119,8 @@ def draw_block(paper, block, x, y, room):
         if head or columns:
             paper.write(x, y + 0.14, head, 7, va="bottom", color=GREY)
             for j, name in enumerate(columns):
-                paper.write(left + (j + 0.5) * block.cell[0], y + 0.15, name, small, ha="center", va="bottom", color="0.3")
+                paper.write(left + (j + 0.5) * block.cell[0], y + 0.15, name, small, ha="center", va="bottom",
+                            color="0.3")
             y += 0.17
         for i, name in enumerate(rows):
             paper.write(left - 0.05, y + (i + 0.5) * block.cell[1], name, small, ha="right", va="center_baseline",
@@ -218,10 +220,10 @@ def asked_blocks(sheet, lang, key=False):
         yield Block(title, tuple(notes), matrices(sheet, part.name, asked_for(part) if key else None, part.shown),
                     cell_of(sheet, KEY if key else BLANK))
         if part.name == "scores" and not key and level.heads == 1:
-            L, S = part.shown.shape
-            rows = np.column_stack([part.shown, np.ones(L, bool)])
-            yield Block("exp(scores), Σ", tuple(ROUGH.lines(lang)), (("", None, rows, sheet.tokens[:L], (*sheet.tokens, "Σ")),),
-                        BLANK, GREY, True)
+            queries = sheet.tokens[:level.L]
+            shown = np.column_stack([part.shown, np.ones(level.L, bool)])
+            yield Block("exp(scores), Σ", tuple(ROUGH.lines(lang)),
+                        (("", None, shown, queries, (*sheet.tokens, "Σ")),), BLANK, GREY, True)
 
 
 def pretty(formula):
@@ -245,7 +247,7 @@ def page(sheet, lang="both"):
         paper = Paper()
         level = LEVELS[sheet.level]
         paper.write(MARGIN, 0.5, TITLE.say(lang), 17)
-        paper.write(WIDE - MARGIN, 0.55, sheet.code, 9, ha="right", family="monospace", color=GREY)
+        paper.write(WIDE - MARGIN, 0.55, sheet.code, 9, ha="right", color=GREY)
         paper.write(MARGIN, 0.88, f"{sheet.level} · {level.title.say(lang)}  ({level.minutes} min)", 9.5, color="0.3")
         paper.write(MARGIN, 1.16, f"{NAME.say(lang)}: {sheet.student}", 11)
         paper.write(WIDE - MARGIN - 2.2, 1.16, f"{DATE.say(lang)}:", 11)
@@ -260,7 +262,8 @@ def page(sheet, lang="both"):
                     y += 0.165
         paper.write(MARGIN, y + 0.04, f"{helpers()}    {HELP.say(lang)}", 9)
         y = put(paper, list(given_blocks(sheet)), y + 0.33, 0.12)
-        end = put(paper, list(asked_blocks(sheet, lang)), y + 0.08, 0.2 if level.heads == 1 or not level.backward else 0.12)
+        crowded = level.heads > 1 and level.backward
+        end = put(paper, list(asked_blocks(sheet, lang)), y + 0.08, 0.12 if crowded else 0.2)
         assert end < HIGH - 0.3, f"a page of level {sheet.level} is {end:.2f} inches long"
         if HIGH - 0.4 - end > 0.7:
             paper.write(MARGIN, end, f"{ROUGH.say(lang)}:", 8, color=GREY)
@@ -281,7 +284,7 @@ def key_pages(sheets, lang="both"):
             paper.write(WIDE - MARGIN, 0.52, f"{number}", 9, ha="right", color=GREY)
         paper.lines.append(((MARGIN, y), (WIDE - MARGIN, y)))
         paper.write(MARGIN, y + 0.04, f"{sheet.student}", 9.5)
-        paper.write(WIDE - MARGIN, y + 0.05, f"{sheet.level} · {sheet.code}", 8, ha="right", family="monospace", color=GREY)
+        paper.write(WIDE - MARGIN, y + 0.05, f"{sheet.level} · {sheet.code}", 8, ha="right", color=GREY)
         y = put(paper, blocks, y + 0.25, 0.08) + 0.06
     if paper is not None:
         yield paper.finish()
@@ -295,7 +298,8 @@ def write_pdf(path, figures):
     before = fonttools.level
     fonttools.setLevel(logging.ERROR)
     try:
-        with matplotlib.rc_context({"pdf.fonttype": 42, "savefig.bbox": None}), PdfPages(buffer, metadata=metadata) as pages:
+        own = matplotlib.rc_context({"pdf.fonttype": 42, "savefig.bbox": None})
+        with own, PdfPages(buffer, metadata=metadata) as pages:
             for figure in figures:
                 pages.savefig(figure)
     finally:

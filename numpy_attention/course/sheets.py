@@ -53,11 +53,12 @@ LEVELS = {
     2: Level(Words("因果掩码，前向", "a causal mask, forward"), 1, 3, 3, True, False, 20),
     3: Level(Words("两个头和 W_O，前向", "two heads and W_O, forward"), 2, 2, 3, False, False, 30),
     4: Level(Words("一个头，前向和反向", "one head, forward and backward"), 1, 2, 3, False, True, 45),
-    5: Level(Words("两个头，因果掩码，前向和反向", "two heads, a causal mask, forward and backward"), 2, 2, 2, True, True, 60),
+    5: Level(Words("两个头，因果掩码，前向和反向", "two heads, a causal mask, forward and backward"),
+             2, 2, 2, True, True, 60),
 }
 SENTENCES = {2: (("你", "好"), ("下", "雪"), ("学", "AI"), ("go", "on"), ("I", "see")),
-             3: (("我", "爱", "AI"), ("猫", "吃", "鱼"), ("你", "学", "数学"), ("天", "下", "雨"), ("birds", "can", "fly"),
-                 ("you", "learn", "maths"))}
+             3: (("我", "爱", "AI"), ("猫", "吃", "鱼"), ("你", "学", "数学"), ("天", "下", "雨"),
+                 ("birds", "can", "fly"), ("you", "learn", "maths"))}
 # The layers' own statements: formula and sentences are written there once.
 SAID = {stage.name: stage for layer in (MultiHeadAttention, Attention) for stage in (*layer.FORWARD, *layer.BACKWARD)
         if not isinstance(stage, str)}
@@ -66,7 +67,8 @@ WRONG_TURNS = {
     "scores": (("Q Kᵀ", "还没有除以 √d_k。", "Not yet divided by √d_k."),
                ("Q Kᵀ / d_k", "除以了 d_k，应除以 √d_k。", "Divided by d_k, not by √d_k.")),
     "weights": (("softmax(hidden)", "被掩码挡住的键也算进了总和。", "The hidden keys were counted in the total."),
-                ("softmax(scoresᵀ)ᵀ", "softmax 是对每一行做，不是对每一列。", "Softmax goes along each row, not down the columns."),
+                ("softmax(scoresᵀ)ᵀ", "softmax 是对每一行做，不是对每一列。",
+                 "Softmax goes along each row, not down the columns."),
                 ("scores / Σ scores", "忘了取指数。", "The exponentials are missing.")),
     "heads": (("scores V", "应该用权重，不是分数。", "Use the weights, not the scores."),),
     "out": (("concat W_Oᵀ", "W_O 不用转置。", "W_O is not transposed here."),),
@@ -104,6 +106,7 @@ class Sheet:
 
     Attributes:
         seed, student, level: what its numbers follow from. code: six letters that stand on paper and in the key.
+        key: the student's number, or name where there is none.
         tokens: labels of the keys; the first L of them are the queries. mask: boolean (L, S), or None.
         given: {"Q": (L, d_k), ...}, with a first axis H where there are two heads. parts: what is asked, in order.
 
@@ -118,6 +121,7 @@ class Sheet:
     student: str
     level: int
     code: str
+    key: str
     tokens: tuple
     mask: np.ndarray | None
     given: dict
@@ -151,14 +155,13 @@ class Sheet:
         found = []
         for part in self.parts:
             remark = self._mark(part, answers)
-            if remark is not None and remark.what is not BLANK and self._follows(part, answers):
-                remark = None
-            found.append((part, remark))
+            wrong = remark is not None and remark.what is not BLANK and isinstance(answers, dict)
+            found.append((part, None if wrong and self._follows(part, answers) else remark))
         return found
 
     def _first(self, part, answers):
         remark = self._mark(part, answers)
-        if remark is None or remark.what is BLANK:
+        if remark is None or remark.what is BLANK or not isinstance(answers, dict):
             return remark
         return Remark(remark.what, self._hint(part, answers) or remark.hint)
 
@@ -218,9 +221,10 @@ class Sheet:
         level = LEVELS[self.level]
         lines = [f"{self.student} · {speech.say(level.title)} · {self.code}"]
         for name, value in self.given.items():
-            lines += [f"\n{name}", *(matrix(each) for each in (value if value.ndim == 3 else [value]))]
+            lines += [f"\n{name}", *(matrix(each, precision=1) for each in (value if value.ndim == 3 else [value]))]
         if self.mask is not None:
-            lines.append("\n" + speech.say(Words("因果掩码：后面的词元看不见。", "A causal mask: later tokens are hidden.")))
+            hidden = Words("因果掩码：后面的词元看不见。", "A causal mask: later tokens are hidden.")
+            lines.append("\n" + speech.say(hidden))
         lines.append("\n" + speech.say(Words("要写的：", "To be written:")))
         for part in self.parts:
             decimals = Words(f"{part.digits} 位小数", f"{part.digits} decimals")
@@ -255,7 +259,8 @@ def sheet_for(seed, student, level=1):
         parts = asked(given, mask, wanted)
         if all(map(readable, parts)):
             tokens = SENTENCES[wanted.S][rng.integers(len(SENTENCES[wanted.S]))]
-            return Sheet(int(seed), str(student), level, digest.hex()[:6], tokens, mask, given, tuple(parts))
+            code = digest.hex()[:6]
+            return Sheet(int(seed), str(student), level, code, key.strip(), tokens, mask, given, tuple(parts))
 
 
 def choose(rng, level, mask):
@@ -355,7 +360,7 @@ def written(value, part):
     if value is ... or value is None or (isinstance(value, (list, tuple)) and not value):
         return Remark(BLANK)
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return value
+        return np.where(part.shown, value, 0) if value.shape == part.shown.shape else value
     shape = np.shape(_plain(value))
     if shape != part.value.shape:
         flat = np.array(_plain(value), dtype=object)

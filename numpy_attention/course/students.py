@@ -84,7 +84,8 @@ def rows_of(text):
     lines = [line for line in text.splitlines() if line.strip()]
     marks = [max("\t;,，", key=line.count) for line in lines[:20] if re.search("[\t;,，]", line)]
     mark = max(set(marks), key=marks.count) if marks else ","
-    rows = [[" ".join(cell.split()) for cell in row] for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=mark)]
+    read = csv.reader(io.StringIO("\n".join(lines)), delimiter=mark)
+    rows = [[" ".join(cell.split()) for cell in row] for row in read]
     return [row for row in rows if any(row)]
 
 

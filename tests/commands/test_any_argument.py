@@ -26,6 +26,7 @@ OPTIONS = {                     # command: (what else it needs, its options that
     "claims": (["--list"], ["--seeds", "--workers"]),
     "gradcheck": (["no_such_file.py:factory"], ["--seconds"]),
     "course grade": (["no-such-folder"], ["--seconds"]),
+    "course sheet": (["--student", "x"], ["--seed", "--level"]),
     "bench": (["--json", "no-such-folder/x.json"], ["--seconds", "--sizes"]),
 }
 OTHERS = [
@@ -42,7 +43,9 @@ OTHERS = [
     "figures --formats gif", "figures --formats ''", "figures --folder /dev/null",
     "figures heads --folder /proc/nothing", "gradcheck nothing", "gradcheck /:f", "gradcheck :", "gradcheck x.py:",
     "claims nothing", "claims --attack --keep no-such-folder", "course nothing", "course start /dev/null",
-    "course grade /dev/null", "course start /tmp 99", "look", "look /dev/null text", "look / text", "look nothing",
+    "course grade /dev/null", "course sheet",
+    "course sheet --students /dev/null", "course sheet --students /", "course sheet --student x --pdf x.png",
+    "course sheet --student x --check /dev/null", "course start /tmp 99", "look", "look /dev/null text", "look / text", "look nothing",
     "look nothing --ids 1,,x", "bench --sizes 1,2,3", "bench --sizes 1,2,3,2", "bench --figure no-such-folder/x.svg",
     "fonts", "fonts /dev/null", "fonts no-such-file", f"fonts {__file__}",
 ]
