@@ -66,6 +66,9 @@ def run(arguments):
     from ..course.grading import reports
     folder = Path(arguments.folder)
     try:
+        if folder.exists() and not folder.is_dir() and not folder.is_file():
+            raise ValueError(f"{folder} is neither a folder nor a file: give the folder of a class or of a student, "
+                             "or a notebook")
         points = _points(arguments.points)
         keep, passing = arguments.keep, None
         if not keep and folder.is_dir() and not any(folder.glob("*.ipynb")):
@@ -86,7 +89,7 @@ def run(arguments):
                 write_whole(Path(arguments.feedback, name), text)
         if passing:
             shutil.rmtree(passing, ignore_errors=True)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         print(f"python -m numpy_attention course: {error}", file=sys.stderr)
         return USAGE_ERROR
     print(reports.text(grades, arguments.lang))

@@ -42,7 +42,7 @@ SPLIT = Words("concat：把两个头的 heads 并排；dheads：dconcat 的第 1
               "concat: the heads of both, side by side. dheads: column 1 of dconcat for h1, column 2 for h2.")
 
 
-class Block(NamedTuple):
+class PageBlock(NamedTuple):
     """A title, words below it, and matrices (L, S) side by side, with labels of their rows and columns."""
 
     title: str
@@ -206,7 +206,7 @@ def given_blocks(sheet):
     """What is printed with its numbers."""
     for name, value in sheet.given.items():
         texts = np.vectorize(fraction, otypes=[object])(value)
-        yield Block(name, (), matrices(sheet, name, texts, np.ones(value.shape, bool)),
+        yield PageBlock(name, (), matrices(sheet, name, texts, np.ones(value.shape, bool)),
                     cell_of(sheet, GIVEN), NAMES.get(name, "black"))
 
 
@@ -217,12 +217,12 @@ def asked_blocks(sheet, lang, key=False):
         # Whoever goes back as well knows what the forward steps mean, and needs the room.
         notes = [] if key or level.backward else part.meaning.lines(lang)
         title = part.name if key else f"{number}. {part.name} = {pretty(part.formula)}"
-        yield Block(title, tuple(notes), matrices(sheet, part.name, asked_for(part) if key else None, part.shown),
+        yield PageBlock(title, tuple(notes), matrices(sheet, part.name, asked_for(part) if key else None, part.shown),
                     cell_of(sheet, KEY if key else BLANK))
         if part.name == "scores" and not key and level.heads == 1:
             queries = sheet.tokens[:level.L]
             shown = np.column_stack([part.shown, np.ones(level.L, bool)])
-            yield Block("exp(scores), Σ", tuple(ROUGH.lines(lang)),
+            yield PageBlock("exp(scores), Σ", tuple(ROUGH.lines(lang)),
                         (("", None, shown, queries, (*sheet.tokens, "Σ")),), BLANK, GREY, True)
 
 

@@ -83,7 +83,7 @@ WRONG_TURNS = {
 }
 
 
-class Part(NamedTuple):
+class SheetPart(NamedTuple):
     """One matrix that is asked for: its statement, its right numbers, and to how many decimals."""
 
     name: str
@@ -101,7 +101,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Worksheet:
     """One student's sheet.
 
     Attributes:
@@ -238,10 +238,10 @@ def sheet_for(seed, student, level=1):
     """The sheet that follows from a seed, a student and a level.
 
     Args: seed: a whole number, 0 or more. student: a name or number, or a Student. level: 1 to 5.
-    Returns: a Sheet. Raises: ValueError for another level or seed, or nobody.
+    Returns: a Worksheet. Raises: ValueError for another level or seed, or nobody.
 
     >>> print(sheet_for(7, "李雷").check({"scores": [[1, 2, 3], [0, 0, 0]]}).results[0][1].what.en)
-    scores is wrong at [0, 0] (查询 query 0, 键 key 0): yours is 1, it should be larger. 6 of 6 cells differ.
+    scores is wrong at [0, 2] (查询 query 0, 键 key 2): yours is 3, it should be smaller. 3 of 6 cells differ.
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(map(str, LEVELS))}, not {level!r}")
@@ -260,7 +260,7 @@ def sheet_for(seed, student, level=1):
         if all(map(readable, parts)):
             tokens = SENTENCES[wanted.S][rng.integers(len(SENTENCES[wanted.S]))]
             code = digest.hex()[:6]
-            return Sheet(int(seed), str(student), level, code, key.strip(), tokens, mask, given, tuple(parts))
+            return Worksheet(int(seed), str(student), level, code, key.strip(), tokens, mask, given, tuple(parts))
 
 
 def choose(rng, level, mask):
@@ -339,7 +339,7 @@ def _part(name, value, mask, level):
     shown = np.broadcast_to(mask if mask is not None and over_keys else True, value.shape)
     exact = not (value * 4 % 1).any()
     digits = 4 if name == "weights" else 2 if exact else 3
-    return Part(name, said.formula.removesuffix(" + b_O"), " ".join(symbols), Words(said.zh, said.en),
+    return SheetPart(name, said.formula.removesuffix(" + b_O"), " ".join(symbols), Words(said.zh, said.en),
                 np.where(shown, value, 0) + 0.0, digits, shown)
 
 

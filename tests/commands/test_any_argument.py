@@ -45,7 +45,8 @@ OTHERS = [
     "claims nothing", "claims --attack --keep no-such-folder", "course nothing", "course start /dev/null",
     "course grade /dev/null", "course sheet",
     "course sheet --students /dev/null", "course sheet --students /", "course sheet --student x --pdf x.png",
-    "course sheet --student x --check /dev/null", "course start /tmp 99", "look", "look /dev/null text", "look / text", "look nothing",
+    "course sheet --student x --check /dev/null", "course start /tmp 99", "look", "look /dev/null text",
+    "look / text", "look nothing",
     "look nothing --ids 1,,x", "bench --sizes 1,2,3", "bench --sizes 1,2,3,2", "bench --figure no-such-folder/x.svg",
     "fonts", "fonts /dev/null", "fonts no-such-file", f"fonts {__file__}",
 ]
