@@ -1,5 +1,5 @@
-"""The `course` command: list the lessons, start a copy of one's own, grade it, make a site of it, print sheets,
-practise for an interview.
+"""The `course` command: list the lessons, start a copy of one's own, grade it, make a site of it, print sheets
+and slides, practise for an interview.
 
 `configure(parser)` gives an argparse parser its sub-commands; each sets `run`, which takes the parsed arguments,
 prints, and returns the exit status: 0 done, 1 an exercise is not right yet, 2 wrong usage.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..words.languages import LANGUAGES
 from ..words.terminal import wrap
-from . import course_export, course_grade, course_sheet, course_site
+from . import course_export, course_grade, course_sheet, course_site, course_slides
 
 DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 
@@ -19,8 +19,9 @@ DONE, NOT_YET, USAGE_ERROR = 0, 1, 2
 def configure(parser):
     """Add the sub-commands to `parser`; without any of them, the lessons are listed."""
     parser.set_defaults(run=show_list)
-    commands = parser.add_subparsers(metavar="list | start | grade | template | export | site | sheet | interview",
-                                     parser_class=type(parser))
+    commands = parser.add_subparsers(
+        metavar="list | start | grade | template | export | site | sheet | slides | handout | interview",
+        parser_class=type(parser))
     show = commands.add_parser("list", help="the lessons, what each teaches, and how long it takes")
     show.set_defaults(run=show_list)
     start = commands.add_parser("start", help="copy the lessons, without solutions, to a folder of your own")
@@ -39,6 +40,7 @@ def configure(parser):
     asks.add_argument("--all", action="store_true", help="print everything without waiting")
     asks.set_defaults(run=interview)
     course_sheet.configure(commands)
+    course_slides.configure(commands)
 
 
 def show_list(arguments=None):

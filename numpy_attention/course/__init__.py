@@ -13,7 +13,6 @@ On the command line, `python -m numpy_attention course` lists the notebooks, sta
 from .asking import check, exercises, hint
 from .check_result import CheckResult
 from .predicting import predict
-from .sheets import sheet_for as sheet
 from .speech import language
 
 __all__ = ["CheckResult", "check", "coloured", "curves", "exercises", "four_ways", "hint", "language", "predict",
@@ -21,6 +20,9 @@ __all__ = ["CheckResult", "check", "coloured", "curves", "exercises", "four_ways
 
 
 def __getattr__(name):
+    if name == "sheet":                                         # it needs the layers, which answers must do without
+        from .sheets import sheet_for
+        return sheet_for
     if name in ("coloured", "curves", "four_ways", "table"):     # they need matplotlib: only when asked for
         from . import pictures
         return getattr(pictures, name)

@@ -91,7 +91,7 @@ def in_language(notebook, lang):
         else:
             text = text.replace('lang="both"', f'lang="{lang}"')
             if first and "from numpy_attention import course" in text:
-                text, first = f'{text}\ncourse.language("{lang}")', False
+                text, first = f'{text}\ncourse.language("{lang}");', False      # the semicolon: say nothing
         cell["source"] = text
     return notebook
 

@@ -122,11 +122,11 @@ class Judge:
             copy.forward()
             times = 1.0 if self.subject.is_loss else 1 + 1e-3 * k
             found = copy.backward([(u * times).astype(u.dtype) for u in self.upstreams])
-            found = {name: g / times for name, g in found.items()}
             first = first or found
             with np.errstate(all="ignore"):
                 for name, g in found.items():
-                    apart = np.abs(g - first[name])
+                    # A gradient that does not follow the upstream is compared as it is: the stretch is no rounding.
+                    apart = np.minimum(np.abs(g / times - first[name]), np.abs(g - first[name]))
                     spread[name] = np.maximum(spread.get(name, 0.0), np.where(np.isfinite(apart), apart, 0))
         return first, spread
 

@@ -8,6 +8,7 @@ import inspect
 import linecache
 import sys
 import types
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -76,6 +77,8 @@ def namespace():
     if find_spec("IPython") is None:
         for name in ("IPython", "IPython.display", "IPython.core.interactiveshell"):
             sys.modules[name] = _Anything(name)
+            sys.modules[name].__spec__ = ModuleSpec(name, None)
+        sys.modules["IPython"].version_info = (8, 24)       # Matplotlib asks
         sys.modules["IPython"].get_ipython = space["get_ipython"]
         sys.modules["IPython"].display = sys.modules["IPython.display"]
         sys.modules["IPython.display"].display = display
