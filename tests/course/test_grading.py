@@ -243,20 +243,29 @@ JUPYTER = [
 ]
 
 
+@pytest.fixture
+def space():
+    """A notebook's names; what stands in for IPython goes again afterwards."""
+    from numpy_attention.course.desk import jupyter
+    before = set(sys.modules)
+    yield jupyter.namespace()
+    for name in set(sys.modules) - before:
+        if name.startswith("IPython") and isinstance(sys.modules[name], jupyter._Anything):
+            del sys.modules[name]
+
+
 @pytest.mark.parametrize("transform", [python_of, own_transform], ids=["installed", "ours"])
 @pytest.mark.parametrize(("text", "expected"), JUPYTER)
-def test_a_cell_means_what_it_means_in_jupyter(transform, text, expected):
+def test_a_cell_means_what_it_means_in_jupyter(space, transform, text, expected):
     from numpy_attention.course.desk import jupyter
     if transform is own_transform and text.startswith("%%time"):
         text = text.replace("%%time", "")           # python_of takes it off for both
-    space = jupyter.namespace()
     jupyter.run_cell(transform(text), 1, space)
     assert {name: space[name] for name in expected} == expected
 
 
-def test_the_last_value_is_underscore():
+def test_the_last_value_is_underscore(space):
     from numpy_attention.course.desk import jupyter
-    space = jupyter.namespace()
     for number, text in enumerate(("3 + 4", "x = _ + 1", "x;")):
         jupyter.run_cell(text, number, space)
     assert space["x"] == 8
