@@ -64,7 +64,9 @@ class Attention(Layer):
         ("dscores", "weights ∘ (dweights − Σ_S weights ∘ dweights)", "N H L S",
          "Shares compete, so each row of score gradients sums to 0.", "份额此消彼长，所以每一行分数的梯度加起来是 0。"),
         ("dQ", "dscores K / √d_k", "N H L d_k",
-         "Each query moves towards the keys it should have matched better.", "每个查询朝着它本该更匹配的键移动。"),
+         "Against this gradient, each query moves towards the keys it should have matched better.",
+         "逆着这个梯度走，每个查询就靠近它本该更匹配的键。"),
         ("dK", "dscoresᵀ Q / √d_k", "N H S d_k",
-         "Each key moves towards the queries that should have found it.", "每个键朝着本该找到它的查询移动。"),
+         "Against this gradient, each key moves towards the queries that should have found it.",
+         "逆着这个梯度走，每个键就靠近本该找到它的查询。"),
     )
