@@ -14,6 +14,7 @@ query nudges the key and the value as well: the slope that is measured is the su
 memory, whole or in part, are therefore one variable: a flat row of the numbers that exist, and for every array the
 places of its numbers in that row.
 """
+import copy
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from .layer_under_test import Finding
 
 FORMS = ("d{}", "grad_{}", "{}_grad", "d_{}")
 BOXED = "data", "value"          # of a parameter that is an object of its own
+OTHER = -1.5, 1.5, 1.01          # what inputs are multiplied by to have other ones
 CONTAINERS = ("params", "parameters", "_params", "weights", "_parameters")
 
 
@@ -239,6 +241,13 @@ class Variable:
                 self.values[places] = member.array
             self.shape = self.values.shape
 
+    def elsewhere(self, factor, learned):
+        """The same at other numbers, parameters `learned` times as large."""
+        there = copy.copy(self)
+        there.values = other(self.values, factor) if self.kind == "input" else self.values * learned
+        there.values = there.values.astype(self.values.dtype)
+        return there
+
     @property
     def size(self):
         return self.values.size
@@ -270,6 +279,12 @@ class Variable:
             seen.append(gradient)
             np.add.at(total, ... if places is None else places, gradient)
         return total
+
+
+def other(array, factor):
+    """Other numbers of the same kind and size: in another order and stretched."""
+    turned = array.reshape(-1)[::-1].reshape(array.shape) if factor != 1.01 else array
+    return np.where(np.isfinite(turned), turned, array) * np.asarray(factor, array.dtype)
 
 
 def variables(members, dtype=None):

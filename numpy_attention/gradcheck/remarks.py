@@ -71,7 +71,7 @@ def remarks(subject, ruler, report, upstreams, how):
                          "measured: the outputs are so large, so rough or so noisy beside these slopes that ±"
                          f"{float(row.error[row.unmeasured].max()):.1e} is all that can be said. Check it at other "
                          "numbers")
-        elif row.ok and not row.exact and row.error.size and not row.negligible:
+        elif row.ok and row.why and row.error.size and not row.negligible:
             with np.errstate(all="ignore"):
                 share = np.nanmedian(np.where(row.numeric != 0, row.error / np.abs(row.numeric), np.nan))
             if share > 1e-5:

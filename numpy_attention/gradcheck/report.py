@@ -34,7 +34,6 @@ class Row:
     shape: tuple = None
     error: np.ndarray = None
     why: str = ""
-    exact: bool = True
     forced: bool = False
     note: str = ""
     unmeasured: np.ndarray = None

@@ -23,7 +23,7 @@ class Subject:
         made = {id(a): _taken(a) for a in [*inputs, *keywords.values()]}
         self.arguments, self.keywords = [made[id(a)] for a in inputs], {k: made[id(a)] for k, a in keywords.items()}
         self.layer, self.outputs, self.bundled = under_test.things, 1, False
-        self.writes, self.drawn_from, self.variables = False, ["?"], {}
+        self.writes, self.drawn_from, self.variables, self.moved = False, ["?"], {}, []
         self._look_inside()
         self._first_run()
 
@@ -52,10 +52,13 @@ class Subject:
             dtype = array.dtype if array.dtype.kind != "f" or kind is None else np.dtype(kind)
             return np.result_type(dtype, np.complex64) if id(array) in nudged else dtype
         try:
-            return Copy(self, *duplicate((self.layer, self.arguments, self.keywords), self.special, dtype_of))
+            made = Copy(self, *duplicate((self.layer, self.arguments, self.keywords), self.special, dtype_of))
         except Exception as error:
             raise TypeError(f"{self.name} cannot be copied ({error}), and a check never works on your own: "
                             "keep what cannot be copied out of the layer") from None
+        for v in self.moved:
+            made.put(v, v.values)
+        return made
 
     def _first_run(self):
         """See what comes out, which gradients come back, and so what the variables are."""
@@ -129,16 +132,13 @@ class Subject:
         """Would this precision change anything?"""
         return any(f.thing.dtype != dtype for f in self._floats())
 
-    def at(self, numbers):
-        """The same at other inputs, {id(array): other numbers}; None where inputs share memory in part."""
-        there, memo = copy.copy(self), dict(numbers)
-        memo = {key: np.asarray(given) for key, given in memo.items()}
-        there.arguments, there.keywords = copy.deepcopy((self.arguments, self.keywords), memo)
-        there._look_inside(self.inner)
-        members = [replace(m, array=memo[id(m.array)]) if id(m.array) in numbers else m
-                   for v in self.variables.values() for m, _ in v.members]
-        there.variables = variables(members, self.dtype)
-        return there if len(there.variables) == len(self.variables) else None
+    def elsewhere(self, factor, learned=1.0):
+        """The same at other inputs, stretched and in another order, and with parameters so many times as large."""
+        there = copy.copy(self)
+        there.variables, there.declined = ({name: v.elsewhere(factor, learned) for name, v in some.items()}
+                                           for some in (self.variables, self.declined))
+        there.moved = [*there.variables.values(), *there.declined.values()]
+        return there
 
     def _sort(self, trial, raw, possible):
         """Into variables, and what is not checked."""
@@ -165,7 +165,7 @@ class Subject:
         copy.forward()
         self.written_names = copy.changed()
         checked = {id(m.array) for v in self.variables.values() for m, _ in v.members}
-        self.declined = [s.name for s in numbers if id(s.array) not in checked]
+        self.declined = variables([s for s in numbers if id(s.array) not in checked], self.dtype)
         self.unnamed = [f for f in self.found if isinstance(f.thing, np.ndarray) and f.thing.dtype.kind in "fc"
                         and id(f.thing) not in checked and f.thing.size and id(f.thing) not in mine]
 
