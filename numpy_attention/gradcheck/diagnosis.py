@@ -163,10 +163,10 @@ def corrections(row, evidence):
         yield given / ratio, f"every element is {ratio:.4g} times what it should be{name_of(ratio, evidence.sizes)}"
 
     parts = {name: g for name, g in evidence.grads.items() if g.shape == row.shape and name != row.name and g.any()}
-    for names in itertools.chain(itertools.combinations(parts, 1), itertools.combinations(parts, 2)):
-        path = sum(parts[name] for name in names)       # one tensor may be felt along several ways
-        yield given + path, f"the path through {' and '.join(names)} is missing: add its gradient"
-        yield given - path, f"the path through {' and '.join(names)} is counted twice"
+    paths = ((given + sign * sum(parts[name] for name in names), f"the path through {' and '.join(names)} is {what}")
+             for count in (1, 2) for names in itertools.combinations(parts, count)
+             for sign, what in ((1, "missing: add its gradient"), (-1, "counted twice")))
+    yield from itertools.islice((way for way in paths if _near(way[0], row.numeric, row)), 1)   # one sum has many names
 
     for variable in evidence.subject.variables.values():
         for member, _ in variable.members:
