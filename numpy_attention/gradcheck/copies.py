@@ -84,6 +84,8 @@ def inside(thing):
         return [("func", thing.func, True), ("args", thing.args, True), ("keywords", thing.keywords, True)]
     if isinstance(thing, types.MethodType):
         return [(thing.__name__, thing.__func__, False), ("self", thing.__self__, True)]
+    if isinstance(thing, threading.local):          # each thread's own, out of a copy's reach
+        return [(name, value, False) for name, value in vars(thing).items()]
     if isinstance(thing, (*GENERATORS, *STAYS, types.BuiltinFunctionType)):
         return []
     own = attributes(thing)

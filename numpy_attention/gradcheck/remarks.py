@@ -7,7 +7,8 @@ from .layer_under_test import Finding
 
 def unchecked(subject):
     """What the output depends on, or what forward hands out, and no gradient was found for."""
-    found = [*subject.declined, *subject.odd, *subject.ignored]
+    declined = [name for name, v in subject.others.items() if v.values.dtype.kind == "f"]
+    found = [*declined, *subject.odd, *subject.ignored]
     found += [f"what lies beyond {MOST:,} objects inside"] * subject.cut
     return list(dict.fromkeys([*found, *(f.name for f in _matter(subject))]))
 
@@ -84,10 +85,13 @@ def remarks(subject, ruler, report, upstreams, how):
     if subject.writes and any(subject.written_names):
         found.append(f"forward writes to {', '.join(subject.written_names)}; it was measured on fresh copies, so the "
                      "slopes are those of the numbers as given")
-    if report.unchecked:
-        found.append(f"not checked: the output depends on {', '.join(report.unchecked)} as well, or hands it out, but "
-                     "no gradient was found; if there is one, say where: "
-                     f"params={{{report.unchecked[0]!r}: ...}}")
+    unfound = [name for name in report.unchecked if name not in subject.odd]
+    if unfound:
+        found.append(f"not checked: the output depends on {', '.join(unfound)} as well, or hands it out, but no "
+                     f"gradient was found; if there is one, say where: params={{{unfound[0]!r}: ...}}")
+    if subject.odd:
+        found.append(f"not checked: {', '.join(subject.odd)}: what is to be nudged has to be floats in a NumPy array, "
+                     "such as np.array(1.5)")
     return found
 
 

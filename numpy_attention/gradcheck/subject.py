@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from .copies import MOST, Held, duplicate, follow, is_numbers, special, walk
-from .gradients import candidates, match, slots, variables
+from .gradients import candidates, match, plain_numbers, slots, variables
 from .layer_under_test import Finding, positional
 
 
@@ -81,7 +81,7 @@ class Subject:
         twins = {id(trial.memo[id(f.thing)]): f.thing for f in self.inner if id(f.thing) in trial.memo and f.copied
                  and isinstance(f.thing, np.ndarray)}
         late = [f for f in stays if f.copied and id(f.thing) not in twins]
-        if any(p.gradient(trial.layer) is not None for p in candidates(late)) and self.params is None:
+        if any(p.gradient(None, trial.layer) is not None for p in candidates(late)) and self.params is None:
             built = self.copy()                     # weights made at first use: from now on they are there
             built.forward()
             self.layer = built.layer
@@ -133,39 +133,40 @@ class Subject:
         return any(f.thing.dtype != dtype for f in self._floats())
 
     def elsewhere(self, factor, learned=1.0):
-        """The same at other inputs, stretched and in another order, and with parameters so many times as large."""
+        """The same at other inputs, masks and the like, too, and with parameters so many times as large."""
         there = copy.copy(self)
-        there.variables, there.declined = ({name: v.elsewhere(factor, learned) for name, v in some.items()}
-                                           for some in (self.variables, self.declined))
-        there.moved = [*there.variables.values(), *there.declined.values()]
+        there.variables, there.others = ({name: v.elsewhere(factor, learned) for name, v in some.items()}
+                                           for some in (self.variables, self.others))
+        there.moved = [*there.variables.values(), *there.others.values()]
         return there
 
     def _sort(self, trial, raw, possible):
         """Into variables, and what is not checked."""
         titles = {s: trial.title(s) for s in self.into if not s.path and isinstance(s.argument, int)}
         into = [replace(s, name=titles.get(s, s.name)) for s in self.into]
+        gradients = {m: m.gradient(raw, trial.layer) for m in (*into, *possible)}
         numbers = [s for s in into if s.array.dtype.kind == "f"]
-        got = [s for s in numbers if s.gradient(raw, trial.layer) is not None]
-        got += [s for s in numbers if all(s is not g for g in got) and any(_same_place(s.array, g.array) for g in got)]
+        got = [s for s in numbers if gradients[s] is not None]
+        got += [s for s in numbers if s not in got and any(_same_place(s.array, g.array) for g in got)]
         whole = [s for s in into if s.array.dtype.kind in "iu" and isinstance(s.argument, int) and not s.path
-                 and s.gradient(raw, trial.layer) is not None
-                 and np.shape(s.gradient(raw, trial.layer)) == s.array.shape
+                 and gradients[s] is not None and np.shape(gradients[s]) == s.array.shape
                  and s.name not in (follow(self.layer, ("integer_inputs",)) or ())]
         if whole and self._as_floats(whole):
             return
-        gradients = {p: p.gradient(trial.layer) for p in possible}
         mine = {id(s.array) for s in into}
-        floats = [p for p in possible if gradients[p] is not None and p.array.dtype.kind == "f"]
-        self.variables = variables([*got, *(p for p in floats if id(p.array) not in mine)], self.dtype)
-        self.odd = [f"{p.name} ({p.array.dtype} numbers)" for p in possible
-                    if p.array.dtype.kind in "iuc" and gradients[p] is not None]
+        learned = [p for p in possible if gradients[p] is not None]
+        floats = [p for p in learned if p.array.dtype.kind == "f" and id(p.array) not in mine]
+        self.variables = variables([*got, *floats], self.dtype)
+        self.odd = [f"{p.name} ({'structured' if p.array.dtype.kind == 'V' else p.array.dtype} numbers)"
+                    for p in learned if p.array.dtype.kind != "f"]
+        self.odd += plain_numbers(self.inner, trial.layer)
         if not self.variables:
             raise Finding(f"there is nothing to check: {self.name} has no parameters and no input with a gradient")
         copy = self.copy()
         copy.forward()
         self.written_names = copy.changed()
         checked = {id(m.array) for v in self.variables.values() for m, _ in v.members}
-        self.declined = variables([s for s in numbers if id(s.array) not in checked], self.dtype)
+        self.others = variables([s for s in into if id(s.array) not in checked])
         self.unnamed = [f for f in self.found if isinstance(f.thing, np.ndarray) and f.thing.dtype.kind in "fc"
                         and id(f.thing) not in checked and f.thing.size and id(f.thing) not in mine]
 
@@ -266,7 +267,7 @@ class Copy:
                 for g in [self._gradient(m, raw)] if g is not None]
 
     def _gradient(self, member, raw):
-        found = member.gradient(raw, self.layer) if hasattr(member, "argument") else member.gradient(self.layer)
+        found = member.gradient(raw, self.layer)
         return None if found is None else _as_numbers(found)
 
     def returned(self, upstreams):

@@ -5,6 +5,7 @@ by rounding, how uncertain the measurement is, and how much the gradient itself 
 inputs are changed. A number that seems wrong is measured again, in another way, before it is called wrong.
 """
 import functools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -132,7 +133,7 @@ class Judge:
         """How much each gradient changes with the last digits of the inputs; 0 where that is more than rounding."""
         spread = self._spread.get(variable.name, np.zeros(variable.shape))
         unit, sizes = self.ruler.unit / self.ruler.scales[variable.name].reshape(variable.shape), _size(analytic)
-        allowed = 1e-4 * np.maximum(sizes, np.minimum(sizes.max(initial=0), unit))
+        allowed = math.sqrt(self.eps) * np.maximum(sizes, np.minimum(sizes.max(initial=0), unit))     # half the digits
         return np.where(spread <= np.maximum(allowed, 1e-12 * unit), spread, 0.0)
 
     @staticmethod
