@@ -104,7 +104,11 @@ def _fill(report, subject_in, upstream, method, rng, atol, rtol, dtype, rules):
                 raise
             narrow = f"measured in float32, to about 3 digits, for in {np.dtype(dtype)} {finding}"
     upstreams, how = _upstreams(subject, upstream, rng)
-    ruler = _ruler(subject, np.concatenate([u.reshape(-1) for u in upstreams]).astype(float), rng, method)
+    kind = np.result_type(*(v.values.dtype for v in subject.variables.values()))
+    if kind not in COMPLEX_STEP:
+        raise ValueError(f"gradients are measured in float64 or float32, not in {kind}: give dtype=np.float64, the "
+                         "default, or np.float32")
+    ruler = Ruler(subject, upstreams, rng, use_complex=method != "central")
     copy = subject.copy()
     copy.forward()
     analytic = {name: np.array(g, float) for name, g in copy.backward([u.copy() for u in upstreams]).items()}
@@ -129,14 +133,6 @@ def _fill(report, subject_in, upstream, method, rng, atol, rtol, dtype, rules):
     if rules and all(row.ok for row in report.rows):
         report.lines.append(Line.of("at other inputs", right_elsewhere, subject, rng))
     report.diagnosis = diagnose(subject, report, upstreams)
-
-
-def _ruler(subject, weights, rng, method):
-    dtype = np.result_type(*(v.values.dtype for v in subject.variables.values()))
-    if dtype not in COMPLEX_STEP:
-        raise ValueError(f"gradients are measured in float64 or float32, not in {dtype}: give dtype=np.float64, the "
-                         "default, or np.float32")
-    return Ruler(subject, weights, rng, use_complex=method != "central")
 
 
 def _one_by_one(ruler, judge, analytic):
@@ -208,7 +204,7 @@ def _upstreams(subject, given, rng):
     """(the upstream gradients, how they came about)."""
     drawn = subject.random_upstreams(rng)
     if subject.is_loss:
-        return [np.ones_like(drawn[0])], "1, the loss itself"
+        return drawn, "1, the loss itself"
     if given is None:
         return drawn, "random"
     several = given if len(drawn) > 1 and isinstance(given, list | tuple) else [given]

@@ -44,10 +44,11 @@ class Measured:
 
 
 class Ruler:
-    """Measures slopes of Σ weights ∘ out of one Subject; `weights` is flat."""
+    """Measures slopes of Σ weights ∘ out of one Subject; the weights are its upstream gradients, flat."""
 
-    def __init__(self, subject, weights, rng, use_complex=True):
-        self.subject, self.weights, self.rng = subject, weights, rng
+    def __init__(self, subject, upstreams, rng, use_complex=True):
+        self.subject, self.rng = subject, rng
+        self.weights = np.concatenate([u.reshape(-1) for u in upstreams]).astype(float)
         self.real, self.level, self.surveyed = subject.copy(), {}, {}
         self.unit, self.units = 0.0, 0.0        # how much the loss, and each output, moves with a whole variable
         here = self.real.forward()

@@ -242,9 +242,9 @@ def right_elsewhere(subject, rng):
             copy = there.copy()
             if not np.isfinite(copy.forward()).all():
                 continue
-            upstreams = there.random_upstreams(rng) if not there.is_loss else [np.ones((), there.outs[0].dtype)]
+            upstreams = there.random_upstreams(rng)
             found = copy.backward([u.copy() for u in upstreams])
-            ruler = Ruler(there, np.concatenate([u.reshape(-1) for u in upstreams]).astype(float), rng, False)
+            ruler = Ruler(there, upstreams, rng, use_complex=False)
             along = ruler.directions({})[0]
             terms = np.concatenate([found[name].reshape(-1) * v for name, v in along.items()])
             slopes = [ruler.central(along)]

@@ -27,10 +27,10 @@ class Subject:
         self._look_inside()
         self._first_run()
 
-    def _look_inside(self, inner=None):
+    def _look_inside(self):
         seen = {}
         given = list(walk([self.arguments, self.keywords], seen))
-        self.inner = list(walk(self.layer, seen)) if inner is None else inner
+        self.inner = list(walk(self.layer, seen))
         self.found = [*self.inner, *given]
         self.cut = len(seen) > MOST                 # more than walk goes through
         self.special, self.held = special(self.found), Held.now(self.found)
@@ -125,8 +125,9 @@ class Subject:
         return trial.returned([np.zeros(o.shape, _real(o.dtype)) for o in trial.outs])
 
     def random_upstreams(self, rng):
-        """A random upstream gradient for each output, in its precision."""
-        return [rng.standard_normal(o.shape).astype(_real(o.dtype)) for o in self.outs]
+        """A random upstream gradient for each output, in its precision; of a loss it is 1."""
+        draw = np.ones if self.is_loss else rng.standard_normal
+        return [draw(o.shape).astype(_real(o.dtype)) for o in self.outs]
 
     def converted_by(self, dtype):
         """Would this precision change anything?"""
