@@ -5,7 +5,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent), root = document.documentElement;
   // The page's own controls step through the printed steps; here are others.
-  document.querySelectorAll("header .controls, header .overview, aside, .keys").forEach(one => one.remove());
+  document.querySelectorAll("header .controls, aside, .keys").forEach(one => one.remove());
   const run = new state.Run(data.live), bench = document.getElementById("bench");
   const view = {step: 0, cell: null, head: 0, sequence: 0, kind: "", attention: 0, puzzle: -1, alike: false, lang: root.dataset.lang};
   const say = (zh, en) => view.lang === "zh" ? zh : en;
@@ -26,14 +26,19 @@
 
   // ---- colours and numbers -------------------------------------------------------------------------------------
   const hex = code => [0, 2, 4].map(k => parseInt(code.slice(k, k + 2), 16));
+  const BAD = [125, 0, 0];
   const MAPS = Object.fromEntries(Object.entries(data.live.maps).map(([name, text]) => [name, text.split(" ").map(hex)]));
-  MAPS.gradients = MAPS.BrBG || "003c30 01665e 35978f 80cdc1 c7eae5 f5f5f5 f6e8c3 dfc27d bf812d 8c510a 543005".split(" ").map(hex);
-  function colour(map, place) {
-    const anchors = MAPS[map], at = Math.min(Math.max(place, 0), 1) * (anchors.length - 1), k = Math.min(Math.floor(at), anchors.length - 2);
+  const FINE = 128;                                    // so many steps from one end of a map to the other
+  const SHADES = Object.fromEntries(Object.entries(MAPS).map(([map, anchors]) => [map, Array.from({length: FINE + 1}, (_, shade) => {
+    const at = shade / FINE * (anchors.length - 1), k = Math.min(Math.floor(at), anchors.length - 2);
     const rgb = anchors[k].map((x, c) => Math.round(x + (anchors[k + 1][c] - x) * (at - k)));
     const linear = rgb.map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-    return [`rgb(${rgb})`, 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] < 0.179];
-  }
+    return {rgb, white: 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] < 0.179};
+  })]));
+  // The shade of a number: weights go from 0 to 1, signed numbers from -top to top. NaN has none.
+  const shadeOf = (map, x, top) => x !== x ? -1 : Math.round(FINE * Math.min(Math.max(map === data.live.weights ? x : 0.5 + 0.5 * x / top, 0), 1));
+  // One rule for each shade: a cell that changes its class is restyled much faster than one with a colour of its own.
+  document.head.append(h("style", {}, Object.entries(SHADES).map(([map, shades]) => shades.map(({rgb}, k) => `#bench .${map}-${k}{background:rgb(${rgb})}`).join("")).join("")));
   // At most five signs; a number that is not 0 never prints as 0.
   function short(x) {
     if (!Number.isFinite(x)) return x !== x ? "NaN" : x > 0 ? "∞" : "−∞";
@@ -71,16 +76,25 @@
   const flat = (name, index) => index.reduce((sum, place, axis) => sum + place * engine.stridesOf(run.tensors[name].shape)[axis], 0);
   const unflat = (name, at) => engine.stridesOf(run.tensors[name].shape).map((stride, axis) => Math.floor(at / stride) % run.tensors[name].shape[axis]);
 
-  const reached = {};                                  // which cell of a mask stands for a cell of the scores
+  // Which cell of a mask stands for a cell of the scores.
   function maskAt(name, index) {
     const step = stepOf(name), mask = step && speaker().maskOf(step);
     if (!mask) return null;
-    const shape = run.tensors[name].shape, key = `${mask.shape}|${shape}`;
-    const where = (reached[key] = reached[key] || engine.reach(mask.shape, shape))[flat(name, index)];
+    const where = engine.reach(mask.shape, run.tensors[name].shape)[flat(name, index)];
     return {at: where, hidden: !mask.data[where]};
   }
   let spoken = null;
   const speaker = () => spoken || (spoken = explain.run({steps: run.steps, tensors: run.info, tokens: run.tokens}, run.tensors));
+
+  let shown = {};                                      // every cell on the screen, by its tensor: {element, at, look, text}
+  const blank = h("td", {class: "cell", role: "gridcell", tabindex: -1}, h("span", {}, " "));
+  function cellOf(name, at) {
+    const element = blank.cloneNode(true);
+    element.dataset.of = name;
+    element.dataset.at = at;
+    (shown[name] = shown[name] || []).push({element, at, look: "cell", text: null});
+    return element;
+  }
 
   // One matrix: a table whose cells know their tensor and place. `flipped` shows Kᵀ: rows and columns change places.
   function matrix(name, {flipped = false, small = false, bare = false} = {}) {
@@ -98,7 +112,7 @@
       const row = h("tr", {}, labels[0] ? h("th", {scope: "row", title: labels[0][i]}, labels[0][i]) : labels[1] || flipped ? h("td", {}) : null);
       for (let j = 0; j < across; j++) {
         const index = flipped ? cell(j, i) : cell(i, j);
-        row.append(h("td", {class: "cell", role: "gridcell", tabindex: -1, "data-of": name, "data-at": flat(name, index)}));
+        row.append(cellOf(name, flat(name, index)));
       }
       if (sums) row.append(h("td", {class: "sum", "data-sum": name, "data-row": flat(name, cell(i, 0))}));
       body.push(row);
@@ -114,47 +128,54 @@
   function about(name) {
     const value = run.tensors[name], tail = name.split(".").at(-1), step = stepOf(name);
     const masked = ["weights", "scores", "product", "capped", "biased", "dscores", "dproduct"].includes(tail);
-    const mask = masked && step ? speaker().maskOf(step) : null, key = mask && `${mask.shape}|${value.shape}`;
-    return {data: value.data, top: limit(name) || 1, mask, where: mask && (reached[key] = reached[key] || engine.reach(mask.shape, value.shape)),
-            dashed: ["weights", "dscores", "dproduct"].includes(tail), map: isWeights(name) ? "cividis" : isBackward(name) ? "gradients" : "PuOr",
-            may: run.live && run.mayEditAt(name), changed: run.changed[name]};
+    const mask = masked && step ? speaker().maskOf(step) : null;
+    return {data: value.data, top: limit(name) || 1, mask, where: mask && engine.reach(mask.shape, value.shape),
+            dashed: ["weights", "dscores", "dproduct"].includes(tail), map: mapOf(name), may: run.live && run.mayEditAt(name), changed: run.changed[name]};
   }
+  const mapOf = name => data.live[isWeights(name) ? "weights" : isBackward(name) ? "gradient" : "signed"];
+  // Writes into the document only what differs from what stands there.
   function paint() {
     spoken = null;
-    const known = {};                                  // what all cells of a tensor share
-    for (const cell of bench.querySelectorAll(".cell")) {
-      const name = cell.dataset.of, at = Number(cell.dataset.at);
-      const all = known[name] = known[name] || about(name), x = all.data[at], gone = all.where && !all.mask.data[all.where[at]];
-      const text = gone && all.dashed ? "–" : short(x), [back, white] = colour(all.map, all.map === "cividis" ? x : 0.5 + 0.5 * x / all.top);
-      const look = `cell${gone ? " hidden" : ""}${white && !gone ? " white" : ""}${all.may ? " may" : ""}${all.changed && all.changed.has(at) ? " new" : ""}`;
-      if (cell.className !== look) cell.className = look;
-      if (cell.dataset.back !== back + gone) { cell.dataset.back = back + gone; cell.style.background = gone ? "" : back; }
-      if (cell.textContent === text && cell.hasAttribute("aria-label")) continue;
-      cell.textContent = text;
-      cell.setAttribute("aria-label", `${speaker().cellName(name, unflat(name, at))} ${gone ? say("被挡住", "hidden") : text}`);
+    for (const [name, cells] of Object.entries(shown)) {
+      const all = about(name), shades = SHADES[all.map];
+      for (const cell of cells) {
+        const at = cell.at, x = all.data[at], gone = Boolean(all.where) && !all.mask.data[all.where[at]], shade = shadeOf(all.map, x, all.top);
+        const back = gone ? " hidden" : shade < 0 ? " bad" : shades[shade].white ? ` white ${all.map}-${shade}` : ` ${all.map}-${shade}`;
+        const text = gone && all.dashed ? "–" : short(x), said = gone ? say("被挡住", "hidden") : text;
+        const look = `cell${back}${text.includes("e") ? " long" : ""}${all.may ? " may" : ""}${all.changed && all.changed.has(at) ? " new" : ""}`;
+        if (cell.look !== look) cell.element.className = cell.look = look;
+        if (cell.text === text && cell.said === said) continue;
+        cell.element.firstChild.firstChild.data = text;
+        Object.assign(cell, {text, said});
+        cell.element.setAttribute("aria-label", `${speaker().cellName(name, unflat(name, at))} ${said}`);
+      }
     }
     for (const sum of bench.querySelectorAll("[data-sum]")) {
       const value = run.tensors[sum.dataset.sum], from = Number(sum.dataset.row), total = value.data.slice(from, from + value.shape.at(-1)).reduce((a, b) => a + b, 0);
-      sum.textContent = short(Math.abs(total) < 1e-12 ? 0 : Math.round(total * 1e12) / 1e12);
+      write(sum, short(Math.abs(total) < 1e-12 ? 0 : Math.round(total * 1e12) / 1e12));
     }
     for (const text of bench.querySelectorAll("[data-limit]"))
-      text.textContent = isBackward(text.dataset.limit) ? `±${short(limit(text.dataset.limit))}` : "";
+      write(text, isBackward(text.dataset.limit) ? `±${short(limit(text.dataset.limit))}` : "");
     for (const thumb of bench.querySelectorAll("[data-thumb]")) draw(thumb);
     controls();
     light();
   }
 
+  function write(element, text) { if (element.textContent !== text) element.textContent = text; }
+
   // A matrix as a small picture.
   function draw(canvas) {
     const name = canvas.dataset.thumb, value = run.tensors[name], front = canvas.dataset.lead ? canvas.dataset.lead.split(",").map(Number) : lead(name);
     const [rows, columns] = value.shape.length > 1 ? value.shape.slice(-2) : [1, value.shape[0] || 1], top = limit(name) || 1;
-    canvas.width = columns; canvas.height = rows;
+    if (canvas.width !== columns || canvas.height !== rows) Object.assign(canvas, {width: columns, height: rows});
     const pen = canvas.getContext("2d"), from = value.shape.length > 2 ? flat(name, [...front, 0, 0]) : 0;
-    for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) {
-      const x = value.data[from + i * columns + j];
-      pen.fillStyle = (isWeights(name) ? colour("cividis", x) : colour(isBackward(name) ? "gradients" : "PuOr", 0.5 + 0.5 * x / top))[0];
-      pen.fillRect(j, i, 1, 1);
+    const picture = pen.createImageData(columns, rows), map = mapOf(name);
+    for (let k = 0; k < rows * columns; k++) {
+      const shade = shadeOf(map, value.data[from + k], top);
+      picture.data.set(shade < 0 ? BAD : SHADES[map][shade].rgb, 4 * k);
+      picture.data[4 * k + 3] = 255;
     }
+    pen.putImageData(picture, 0, 0);
   }
 
   // ---- layouts -------------------------------------------------------------------------------------------------
@@ -223,22 +244,23 @@
   }
 
   // ---- choosing, lighting, telling -------------------------------------------------------------------------------
+  let lit = [], stop = null;                           // the cells that are lit; the one that Tab leads to
   function light() {
-    for (const cell of bench.querySelectorAll(".cell")) cell.classList.remove("lit", "one", "chosen");
-    for (const text of bench.querySelectorAll("[data-operand]")) text.classList.remove("on");
+    for (const element of lit) element.classList.remove("lit", "one", "chosen");
+    lit = [];
     const chosen = view.cell, step = chosen && stepOf(chosen.name);
+    const mark = (cell, ...classes) => { cell.element.classList.add(...classes); lit.push(cell.element); };
     if (chosen) {
+      for (const cell of shown[chosen.name] || []) if (cell.at === chosen.at) mark(cell, "chosen");
       const reads = step ? explain.cells(speaker(), step, unflat(chosen.name, chosen.at)) : {};
-      for (const cell of bench.querySelectorAll(".cell")) {
-        if (cell.dataset.of === chosen.name && Number(cell.dataset.at) === chosen.at) cell.classList.add("chosen");
-        const places = reads[cell.dataset.of];
-        if (places && unflat(cell.dataset.of, Number(cell.dataset.at)).every((place, axis) => places[axis].includes(place)))
-          cell.classList.add("lit", places.some(place => place.length > 1) ? "lit" : "one");
-      }
+      for (const [name, places] of Object.entries(reads))
+        for (const cell of shown[name] || [])
+          if (unflat(name, cell.at).every((place, axis) => places[axis].includes(place))) mark(cell, "lit", places.some(place => place.length > 1) ? "lit" : "one");
     }
     tell();
-    const stop = bench.querySelector(".cell.chosen") || bench.querySelector(".cell.may") || bench.querySelector(".cell");
-    for (const cell of bench.querySelectorAll(".cell[tabindex='0']")) cell.tabIndex = -1;
+    const next = bench.querySelector(".cell.chosen") || (stop && stop.isConnected ? stop : bench.querySelector(".cell.may") || bench.querySelector(".cell"));
+    if (stop !== next && stop) stop.tabIndex = -1;
+    stop = next;
     if (stop) stop.tabIndex = 0;
   }
 
@@ -308,7 +330,7 @@
     placeText();
     if (focus) { const cell = cellAt(name, at); if (cell) cell.focus({preventScroll: false}); }
   }
-  const cellAt = (name, at) => [...bench.querySelectorAll(".cell")].find(cell => cell.dataset.of === name && Number(cell.dataset.at) === at);
+  const cellAt = (name, at) => ((shown[name] || []).find(cell => cell.at === at) || {}).element;
   // A step that the present layout does not show needs another drawing.
   function redraw() {
     const shown = bench.querySelector(`[data-figure="${CSS.escape(run.steps[view.step].name)}"]`);
@@ -330,7 +352,7 @@
     set(name, at, Math.round((x + by) * 1e6) / 1e6);
   }
   function after(before) {
-    const drawn = Object.entries(before).some(([name, value]) => !run.tensors[name] || String(run.tensors[name].shape) !== String(value.shape));
+    const drawn = tokensDrawn !== run.tokens || Object.entries(before).some(([name, value]) => !run.tensors[name] || String(run.tensors[name].shape) !== String(value.shape));
     if (view.cell && !run.tensors[view.cell.name]) view.cell = null;
     if (view.cell && view.cell.at >= run.tensors[view.cell.name].data.length) view.cell = null;
     spoken = null;
@@ -358,7 +380,10 @@
   const group = (label, ...inside) => h("div", {class: "bar", role: "group", "aria-label": label}, ...inside);
   const bar = (label, ...inside) => h("div", {class: "bar", role: "toolbar", "aria-label": label}, ...inside);
 
+  let tokensDrawn = null;
   function build() {
+    shown = {};
+    tokensDrawn = run.tokens;
     const many = run.attentions(), heads = headCount();
     const views = [many.length ? ["attention", "注意力", "attention"] : null, many.length && (heads > 1 || run.tensors.W_Q) ? ["heads", "所有的头", "all heads"] : null, ["step", "一步", "one step"]].filter(Boolean);
     if (!views.some(([kind]) => kind === view.kind)) view.kind = views[0][0];
@@ -374,7 +399,7 @@
     const d = widths(), scale = many.length && d ? h("label", {class: "scale"}, h("span", {}, "÷ √d", h("sub", {}, "k")), h("input", {type: "range", id: "divisor", min: 0.25, max: 8, step: 0.05, "aria-label": say("除数", "divisor"), oninput: event => { const before = {...run.tensors}, first = !fast || fast.name !== "divisor"; fast = {name: "divisor", at: 0, when: Date.now()}; run.change({divisor: Number(event.target.value)}, first); after(before); }}), h("output", {id: "divided"}), h("span", {id: "entropy"})) : null;
     const upstream = run.steps.find(step => step.direction === "backward"), width = run.tensors[run.out.name].shape.at(-1) || 0;
     const loss = upstream && width ? h("label", {}, h("span", {class: "label"}, say("损失", "loss")), h("select", {id: "loss", onchange: event => act(() => run.change({loss: event.target.value}))},
-      h("option", {value: ""}, say("上游梯度：给定", "upstream gradient as given")), h("option", {value: "target"}, `½ Σ (${run.out.name} − target)²`),
+      h("option", {value: ""}, `${upstream.name} ${say("：给定", "as given")}`), h("option", {value: "target"}, `½ Σ (${run.out.name} − target)²`),
       ...Array.from({length: Math.min(width, 8)}, (_, k) => h("option", {value: k}, say(`交叉熵，目标 ${k}`, `cross-entropy, target ${k}`)))), h("output", {id: "lost"})) : null;
     const own = run.canResize() ? h("details", {id: "own"}, h("summary", {}, say("自己的句子", "own sentence")), ownSentence()) : null;
     const steps = group(say("步骤", "steps"), button("prev", "←", "←", () => go(view.step - 1), {"aria-label": "previous step 上一步"}), h("input", {type: "range", id: "slider", min: 1, max: run.steps.length, "aria-label": "step 步骤", oninput: event => go(Number(event.target.value) - 1)}),
@@ -392,7 +417,7 @@
         h("div", {id: "editor", class: "editor", role: "toolbar", "aria-label": say("选中的数", "the chosen number"), hidden: true},
           button("less", "−", "−", () => bump(view.cell.name, view.cell.at, -1), {"aria-label": "smaller 变小"}), h("input", {id: "number", inputmode: "decimal", size: 8, autocomplete: "off", "aria-label": say("数值", "value"), onchange: typed, onkeydown: event => { if (event.key === "Enter") typed(event); }}), button("more", "+", "+", () => bump(view.cell.name, view.cell.at, 1), {"aria-label": "larger 变大"}),
           button("hide", "挡住", "hide", () => toggle(view.cell.name, view.cell.at)), button("measure", "量一量这个梯度", "measure this gradient", measure), h("div", {id: "measured", class: "measured"}))),
-      h("div", {class: "legend"}, legend("PuOr", say("Q、K、V、分数：各自对称", "Q, K, V, scores, symmetric")), legend("cividis", say("权重 0…1", "weights 0…1")), legend("gradients", say("梯度：各自 ±max", "gradients, each ±max")), h("span", {class: "legend-item"}, h("i", {class: "swatch hatch"}), say("被挡住", "masked")), h("span", {class: "legend-item"}, h("i", {class: "swatch fresh"}), say("刚变", "just changed")), alike));
+      h("div", {class: "legend"}, legend(data.live.signed, say("Q、K、V、分数：各自对称", "Q, K, V, scores, symmetric")), legend(data.live.weights, say("权重 0…1", "weights 0…1")), legend(data.live.gradient, say("梯度：各自 ±max", "gradients, each ±max")), h("span", {class: "legend-item"}, h("i", {class: "swatch hatch"}), say("被挡住", "masked")), h("span", {class: "legend-item"}, h("i", {class: "swatch fresh"}), say("刚变", "just changed")), alike));
     bench.dataset.loss = run.choices.loss;
     formulaLine();
     const fill = {attention: attentionView, heads: headsView, step: equationView}[view.kind]();
@@ -497,7 +522,7 @@
   }
 
   // ---- hands: keys, mouse, wheel, touch --------------------------------------------------------------------------
-  function write(cell, text) {
+  function type(cell, text) {
     const {of: name, at} = cell.dataset;
     if (!run.live || !run.mayEditAt(name)) return;
     const input = h("input", {class: "typing", value: text === undefined ? run.tensors[name].data[at] : text, inputmode: "decimal", "aria-label": cell.getAttribute("aria-label")});
@@ -508,13 +533,13 @@
       const value = Number(input.value.trim().replace("−", "-").replace(",", "."));
       input.remove();
       fast = null;
-      if (keep && input.value.trim() && Number.isFinite(value)) set(name, Number(at), value); else paint();
+      if (keep && input.value.trim() && Number.isFinite(value)) set(name, Number(at), value);
       const back = cellAt(name, Number(at));
       if (back) back.focus();
     };
     input.addEventListener("keydown", event => { event.stopPropagation(); if (event.key === "Enter") done(true); if (event.key === "Escape") done(false); if (event.key === "Tab") done(true); });
     input.addEventListener("blur", () => done(true));
-    cell.replaceChildren(input);
+    cell.append(input);
     input.focus();
     if (text === undefined) input.select(); else input.setSelectionRange(text.length, text.length);
   }
@@ -538,8 +563,8 @@
       const name = cell.dataset.of, at = Number(cell.dataset.at);
       if (event.key.startsWith("Arrow") && event.shiftKey) { stop(); if (run.mayEditAt(name) && run.live) bump(name, at, {ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1}[event.key]); return; }
       if (event.key.startsWith("Arrow")) { stop(); const next = neighbour(cell, event.key); if (next) next.focus(); return; }
-      if (event.key === "Enter") { stop(); write(cell); return; }
-      if (/^[\d.−-]$/.test(event.key)) { stop(); write(cell, event.key); return; }
+      if (event.key === "Enter") { stop(); type(cell); return; }
+      if (/^[\d.−-]$/.test(event.key)) { stop(); type(cell, event.key); return; }
       if (event.key === " ") { stop(); toggle(name, at); return; }
       if (event.key === "g") { measure(); return; }
     }
@@ -549,7 +574,7 @@
     if (event.key === "l") speak(view.lang === "zh" ? "en" : "zh");
   });
   bench.addEventListener("focusin", event => { const cell = event.target.closest(".cell"); if (cell && event.target === cell) choose(cell.dataset.of, Number(cell.dataset.at)); });
-  bench.addEventListener("dblclick", event => { const cell = event.target.closest(".cell"); if (cell) write(cellAt(cell.dataset.of, Number(cell.dataset.at)) || cell); });
+  bench.addEventListener("dblclick", event => { const cell = event.target.closest(".cell"); if (cell) type(cellAt(cell.dataset.of, Number(cell.dataset.at)) || cell); });
   bench.addEventListener("wheel", event => {
     const cell = event.target.closest(".cell.may");
     if (!cell || !run.live || event.ctrlKey || Math.abs(event.deltaY) < 1) return;
@@ -563,7 +588,7 @@
     if (!cell || event.target.tagName === "INPUT" || event.button) return;
     const name = cell.dataset.of, at = Number(cell.dataset.at), before = view.cell && view.cell.name === name && view.cell.at === at;
     hold = {name, at, y: event.clientY, start: run.tensors[name].data[at], moved: false, pointer: event.pointerType, before,
-            timer: event.pointerType === "mouse" ? 0 : setTimeout(() => { if (hold && !hold.moved) { hold = null; const here = cellAt(name, at); if (here) write(here); } }, 500)};
+            timer: event.pointerType === "mouse" ? 0 : setTimeout(() => { if (hold && !hold.moved) { hold = null; const here = cellAt(name, at); if (here) type(here); } }, 500)};
   });
   document.addEventListener("pointermove", event => {
     if (!hold) return;
@@ -640,10 +665,20 @@
     if (view.puzzle >= 0) parts.set("p", view.puzzle + 1);
     return `#${parts}`;
   }
-  // In a frame without an address of its own there is none to keep.
-  function save() { try { history.replaceState(null, "", address()); } catch { /* a sandboxed frame */ } }
-  function remember() { try { if (location.hash !== address()) history.pushState(null, "", address()); } catch { /* a sandboxed frame */ } }
+  // In a frame without an address of its own there is none to keep. Browsers refuse more than a few addresses a second,
+  // so that a number that is being dragged gets its address when it rests.
+  let unsaved = null, timer = 0, savedAt = 0;
+  function save() { unsaved = address(); clearTimeout(timer); timer = setTimeout(saveNow, Math.max(0, savedAt + 300 - Date.now())); }
+  function saveNow() {
+    clearTimeout(timer);
+    if (unsaved === null) return;
+    try { history.replaceState(null, "", unsaved); } catch { /* a sandboxed frame */ }
+    unsaved = null;
+    savedAt = Date.now();
+  }
+  function remember() { saveNow(); try { if (location.hash !== address()) history.pushState(null, "", address()); } catch { /* a sandboxed frame */ } }
   function restore() {
+    unsaved = null;
     const old = /^#step-(\d+)$/.exec(location.hash), parts = new URLSearchParams(location.hash.slice(1));
     if (!location.hash) { view.step = Math.min(Math.max(data.start, 1), run.steps.length) - 1; return; }
     if (["zh", "en"].includes(parts.get("l"))) view.lang = parts.get("l");
@@ -660,10 +695,12 @@
   }
   async function copy() {
     save();
+    saveNow();
     let done = false;
     try { await navigator.clipboard.writeText(location.href); done = true; } catch { /* the address bar has it */ }
     announce(done ? say("链接已复制", "the link is copied") : say("链接在地址栏里", "the link stands in the address bar"));
   }
+  window.addEventListener("pagehide", saveNow);
   window.addEventListener("popstate", () => { restore(); speak(view.lang, false); });
   window.addEventListener("hashchange", () => { restore(); speak(view.lang, false); });
 
@@ -677,6 +714,14 @@
 
   if (view.lang === "both") view.lang = (navigator.language || "").startsWith("zh") ? "zh" : "en";
   root.classList.add("js", "live");
+  // The printed steps are built when they are asked for: they are as much as all the rest.
+  const paper = document.querySelector("main noscript"), printed = () => {
+    const built = document.createElement("template");
+    built.innerHTML = paper.textContent;
+    paper.replaceWith(built.content);
+  };
+  addEventListener("beforeprint", printed);
+  matchMedia("print").addEventListener("change", printed);
   restore();
   speak(view.lang, Boolean(location.hash));
   announce(run.live ? say(`这里重新算了 ${run.cells} 个数，与 Python 的一致（相差最多 ${run.worst.toExponential(0)}）。`, `${run.cells} numbers computed again here, equal to Python's (within ${run.worst.toExponential(0)}).`)

@@ -8,7 +8,7 @@ import base64
 
 import numpy as np
 
-from ..words.colours import MAPS
+from ..words.colours import GRADIENTS, MAPS, SIGNED, WEIGHTS
 from .formula import names
 from .made import Part, made
 from .why import GIVEN, HIDDEN, LESS, UNSTATED
@@ -46,7 +46,7 @@ def live(trace):
         "tokens": {symbol: list(tokens) for symbol in "LS" if (tokens := trace.tokens(symbol)) is not None},
         "words": {key: {"zh": words.zh, "en": words.en} for key, words in
                   (("given", GIVEN), ("hidden", HIDDEN), ("unstated", UNSTATED), ("less", LESS))},
-        "maps": MAPS,
+        "maps": MAPS, "weights": WEIGHTS, "signed": SIGNED, "gradient": GRADIENTS,
     }
 
 

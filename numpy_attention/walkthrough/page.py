@@ -50,6 +50,8 @@ def page(trace, *, lang="both", start=1):
     crop = next((crop for crop in CROPS if sum(cells(step.shape, crop) for step in steps) <= MOST_CELLS), CROPS[-1])
     scale, parts = limits(trace), [made(trace, step.name) for step in steps]
     found = live(trace) if len(trace) else None
+    printed = "\n".join([*(_section(trace, k, step, parts[k], scale[step.name], crop) for k, step in enumerate(steps)),
+                         _parameters(trace, parts, crop)])
     script = "".join((HERE / name).read_text(encoding="utf-8") for name in (BENCH if found else STEPS))
     known = {"live": found, "puzzles": True} if found else {
         "steps": [_data(trace, step, parts[k], crop) for k, step in enumerate(steps)]}
@@ -57,9 +59,9 @@ def page(trace, *, lang="both", start=1):
     parts = {
         "lang": lang, "title": escape(trace.title), "script": script, "style": (HERE / "page.css").read_text("utf-8"),
         "policy": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "overview": _overview(steps, scale), "count": str(len(steps)), "missing": _missing(trace, steps, crop),
-        "steps": "\n".join(_section(trace, k, step, parts[k], scale[step.name], crop) for k, step in enumerate(steps)),
-        "parameters": _parameters(trace, parts, crop),
+        "overview": _without_scripts(_overview(steps, scale), found), "count": str(len(steps)),
+        "missing": _missing(trace, steps, crop),
+        "steps": _without_scripts(printed, found),
         "heading": two("注意力，一个数一个数地看", "Attention, number by number"),
         "skip": two("跳到数字", "to the numbers"),
         "made": two("由 numpy_attention 生成；做一个自己的：", "Made by numpy_attention. Make your own: ")
@@ -74,6 +76,11 @@ def page(trace, *, lang="both", start=1):
     return "".join(pieces)
 
 
+def _without_scripts(text, bench):
+    """What a bench shows with scripts off and on paper; a browser with scripts does not build it until it prints."""
+    return f"<noscript>{text}</noscript>" if bench else text
+
+
 def _overview(steps, scale):
     """Two rows of small pictures: forward, and every gradient under its own tensor."""
     column = {}
@@ -86,11 +93,12 @@ def _overview(steps, scale):
     rows = "".join(f'<div class="{direction}">{two(zh, en)}</div>' for direction, zh, en in
                    (("forward", "前向 →", "forward →"), ("backward", "← 反向", "← backward"))
                    if any(step.direction == direction for step in steps))
-    return rows + "".join(
+    pictures = rows + "".join(
         f'<a href="#step-{k}" data-go="{k}" class="{step.direction}" '
         f'style="grid-column:{used.index(column[step.name]) + 2}">'
         f"{thumbnail(step.value, scale[step.name])}<span>{escape(step.name)}</span></a>"
         for k, step in enumerate(steps, 1))
+    return f'<nav class="overview" aria-label="all steps 所有步骤"><div class="strip">{pictures}</div></nav>'
 
 
 def _section(trace, k, step, part, limit, crop):

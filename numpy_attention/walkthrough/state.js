@@ -5,7 +5,8 @@
 const state = (() => {
   const {array, recompute, product, namesIn} = typeof module !== "undefined" ? require("./engine.js") : engine;
   const decode = ({shape, data}) => {
-    const bytes = Uint8Array.from(atob(data), character => character.charCodeAt(0));
+    const text = atob(data), bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
     return {shape, data: new Float64Array(bytes.buffer)};
   };
   const clone = value => JSON.parse(JSON.stringify(value));
@@ -57,7 +58,8 @@ const state = (() => {
     }
 
     // The parts of an attention, found in the formulas: weights = softmax(scores), product = Q Kᵀ, heads = weights V.
-    attentions() {
+    attentions() { return this.found = this.found || this.findAttentions(); }
+    findAttentions() {
       const steps = Object.fromEntries(this.steps.map(step => [step.name, step])), found = [];
       for (const weights of this.steps) {
         if (weights.short !== "weights" || !weights.tree || weights.tree[0] !== "softmax") continue;
@@ -74,7 +76,7 @@ const state = (() => {
     apply(choices) {
       const before = this.tensors;
       const {steps, tensors, tokens, info} = choices.sentence ? this.resized(choices.sentence) : this.base;
-      Object.assign(this, {choices, tokens, info, steps: clone(steps), tensors: {...tensors}});
+      Object.assign(this, {choices, tokens, info, steps: clone(steps), tensors: {...tensors}, found: null});
       this.editable = new Set(this.given.editable);
       for (const [name, cells] of Object.entries(choices.edits)) {
         const old = this.tensors[name];
