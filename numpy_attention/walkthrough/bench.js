@@ -130,7 +130,7 @@
     const masked = ["weights", "scores", "product", "capped", "biased", "dscores", "dproduct"].includes(tail);
     const mask = masked && step ? speaker().maskOf(step) : null;
     return {data: value.data, top: limit(name) || 1, mask, where: mask && engine.reach(mask.shape, value.shape),
-            dashed: ["weights", "dscores", "dproduct"].includes(tail), map: mapOf(name), may: run.live && run.mayEditAt(name), changed: run.changed[name]};
+            dashed: ["weights", "dscores", "dproduct"].includes(tail), map: mapOf(name), may: run.live && run.mayEditAt(name), changed: run.changed[name], unknown: run.unknown.has(name)};
   }
   const mapOf = name => data.live[isWeights(name) ? "weights" : isBackward(name) ? "gradient" : "signed"];
   // Writes into the document only what differs from what stands there.
@@ -140,8 +140,8 @@
       const all = about(name), shades = SHADES[all.map];
       for (const cell of cells) {
         const at = cell.at, x = all.data[at], gone = Boolean(all.where) && !all.mask.data[all.where[at]], shade = shadeOf(all.map, x, all.top);
-        const back = gone ? " hidden" : shade < 0 ? " bad" : shades[shade].white ? ` white ${all.map}-${shade}` : ` ${all.map}-${shade}`;
-        const text = gone && all.dashed ? "–" : short(x), said = gone ? say("被挡住", "hidden") : text;
+        const back = gone || all.unknown ? " hidden" : shade < 0 ? " bad" : shades[shade].white ? ` white ${all.map}-${shade}` : ` ${all.map}-${shade}`;
+        const text = all.unknown ? "?" : gone && all.dashed ? "–" : short(x), said = all.unknown ? say("不知道", "not known") : gone ? say("被挡住", "hidden") : text;
         const look = `cell${back}${text.includes("e") ? " long" : ""}${all.may ? " may" : ""}${all.changed && all.changed.has(at) ? " new" : ""}`;
         if (cell.look !== look) cell.element.className = cell.look = look;
         if (cell.text === text && cell.said === said) continue;
@@ -152,7 +152,7 @@
     }
     for (const sum of bench.querySelectorAll("[data-sum]")) {
       const value = run.tensors[sum.dataset.sum], from = Number(sum.dataset.row), total = value.data.slice(from, from + value.shape.at(-1)).reduce((a, b) => a + b, 0);
-      write(sum, short(Math.abs(total) < 1e-12 ? 0 : Math.round(total * 1e12) / 1e12));
+      write(sum, run.unknown.has(sum.dataset.sum) ? "?" : short(Math.abs(total) < 1e-12 ? 0 : Math.round(total * 1e12) / 1e12));
     }
     for (const text of bench.querySelectorAll("[data-limit]"))
       write(text, isBackward(text.dataset.limit) ? `±${short(limit(text.dataset.limit))}` : "");
@@ -275,7 +275,8 @@
 
   function tell() {
     const chosen = view.cell, box = find("why"), step = chosen ? stepOf(chosen.name) : run.steps[view.step];
-    const lines = chosen && step ? explain.why(speaker(), step, unflat(chosen.name, chosen.at), words())
+    const lines = step && run.unknown.has(step.name) ? [say("这一步的公式不能在这里执行：改动之后，它的数不知道。", "The formula of this step cannot be executed here: after a change its numbers are not known.")]
+      : chosen && step ? explain.why(speaker(), step, unflat(chosen.name, chosen.at), words())
       : chosen ? [`${speaker().cellName(chosen.name, unflat(chosen.name, chosen.at))} = ${explain.one(run.tensors[chosen.name].data[chosen.at], 4)}`]
       : [say("选一格，看它是由哪些格子算出来的。带虚线的数可以改：打字、滚轮、拖动、Shift + ↑↓。", "Choose a cell to see what it was made from. Dotted numbers can be changed: type, wheel, drag, Shift + ↑↓.")];
     const factors = text => text.split(/(\(?[-−]?[\d.]+(?:e[-+]\d+)?\)?·\(?[-−]?[\d.]+(?:e[-+]\d+)?\)?)/).map(piece => {
@@ -304,9 +305,9 @@
     find("number").disabled = !may;
     if (document.activeElement !== find("number")) find("number").value = run.tensors[name].data[at];
     find("less").hidden = find("more").hidden = find("number").hidden = !may;
-    find("hide").hidden = !(run.live && mask && run.maskName);
+    find("hide").hidden = !(run.canSteer() && mask && run.maskName);
     if (mask) find("hide").textContent = mask.hidden ? say("露出这一格", "show this cell") : say("挡住这一格", "hide this cell");
-    find("measure").hidden = !(run.live && tensor && run.gradientOf(tensor));
+    find("measure").hidden = !(run.live && tensor && run.gradientOf(tensor) && !run.unknown.has(run.gradientOf(tensor)));
     find("measured").replaceChildren();
   }
 
@@ -436,7 +437,9 @@
     const line = find("equals"), step = run.steps[view.step];
     if (view.kind === "step" || !attention()) {
       line.replaceChildren(h("b", {}, step.name), ...(step.tree ? [" = ", ...coloured(step.formula)] : [": ", step.formula === "given" ? say("已给定", "given") : step.formula]));
-      if (!step.tree && !["given", "upstream gradient"].includes(step.formula)) line.append(h("small", {}, say(" 这一步的公式不能执行，所以它之前的数不能改。", " This formula cannot be executed, so what comes before it cannot be changed.")));
+      if (!step.tree && !["given", "upstream gradient"].includes(step.formula)) line.append(h("small", {}, step.direction === "forward"
+        ? say(" 这一步的公式不能在这里执行，所以它用到的数不能改。", " This formula cannot be executed here, so what it depends on cannot be changed.")
+        : say(" 这一步的公式不能在这里执行，所以改动之后，它的数不知道。", " This formula cannot be executed here, so after a change its numbers are not known.")));
     } else {
       const a = attention(), tail = name => name.split(".").at(-1);
       line.replaceChildren(h("b", {"data-operand": a.heads}, "heads"), " = softmax( ", h("span", {class: "q", "data-operand": a.Q}, tail(a.Q)), " ", h("span", {class: "k", "data-operand": a.K}, tail(a.K)), h("sup", {}, "T"), " / √d", h("sub", {}, "k"), " ) ", h("span", {class: "v", "data-operand": a.V}, tail(a.V)));
@@ -471,7 +474,7 @@
       find("entropy").textContent = `${say("熵", "entropy")} ${entropy.toFixed(2)} / ${Math.log(count).toFixed(2)}`;
       find("divisor").setAttribute("aria-valuetext", `${root_.toFixed(2)}, ${find("entropy").textContent}`);
     }
-    for (const id of ["divisor", "causal", "unmask", "loss", "make"]) if (find(id)) find(id).disabled = !run.live;
+    for (const id of ["divisor", "causal", "unmask", "loss", "make"]) if (find(id)) find(id).disabled = !(id === "loss" || id === "make" ? run.live : run.canSteer());
     if (find("loss")) { find("loss").value = run.choices.loss; const x = run.loss(); find("lost").textContent = x === null ? "" : `= ${x.toFixed(4)}`; }
     placeText();
   }
@@ -513,7 +516,7 @@
   const maskName = a => stepOf(a.weights).tree[2][1];
   function toggle(name, at) {
     const found = maskAt(name, unflat(name, at)), a = run.attentions().find(one => name.startsWith(one.prefix)) || attention();
-    if (found && run.live) act(() => run.toggle(maskName(a), found.at));
+    if (found && run.canSteer()) act(() => run.toggle(maskName(a), found.at));
   }
   function typed(event) {
     const value = Number(find("number").value.trim().replace("−", "-").replace(",", "."));
@@ -632,7 +635,7 @@
   }
 
   // ---- puzzles -----------------------------------------------------------------------------------------------------
-  const isPuzzleRun = () => data.live.resizable === "heads" && (data.live.tokens.L || []).join(" ") === "我 爱 AI" && data.puzzles;
+  const isPuzzleRun = () => data.live.resizable === "heads" && (data.live.tokens.L || []).join(" ") === "我 爱 AI";
   function openPuzzle(fresh = true) {
     const box = find("puzzle");
     if (!box) return;
@@ -680,7 +683,11 @@
   function restore() {
     unsaved = null;
     const old = /^#step-(\d+)$/.exec(location.hash), parts = new URLSearchParams(location.hash.slice(1));
-    if (!location.hash) { view.step = Math.min(Math.max(data.start, 1), run.steps.length) - 1; return; }
+    if (!location.hash) {
+      view.step = Math.min(Math.max(data.start, 1), run.steps.length) - 1;
+      view.puzzle = data.puzzle && isPuzzleRun() ? data.puzzle - 1 : -1;
+      return;
+    }
     if (["zh", "en"].includes(parts.get("l"))) view.lang = parts.get("l");
     if (["attention", "heads", "step"].includes(parts.get("v"))) view.kind = parts.get("v");
     const number = (key, most) => { const x = Number(parts.get(key)); return Number.isInteger(x) && x >= 0 && x < most ? x : 0; };

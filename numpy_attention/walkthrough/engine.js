@@ -239,7 +239,7 @@ const engine = (() => {
     },
     scatter: (rows, ids, table) => {
       const size = product(table.shape.slice(1)), out = array(table.shape);
-      ids.data.forEach((id, n) => { for (let k = 0; k < size; k++) out.data[id * size + k] += rows.data[n * size + k]; });
+      ids.data.forEach((id, n) => { if (id >= 0) for (let k = 0; k < size; k++) out.data[id * size + k] += rows.data[n * size + k]; });
       return out;
     },
     onehot: (target, count) => {

@@ -20,11 +20,9 @@ from numpy_attention.walkthrough.why import why
 
 from ..standard import EXAMPLES, draw, randomise
 
-KINDS = ("ScaledDotProductAttention", "ScaledDotProductAttention, mask", "ScaledDotProductAttention, options",
-         "ScaledDotProductAttention, grouped", "RotaryAttention", "MultiHeadAttention, self",
-         "MultiHeadAttention, memory", "MultiHeadAttention, cross", "MultiHeadAttention, no bias",
-         "MultiHeadAttention, grouped", "LayerNorm", "RMSNorm", "GELU", "FeedForward", "GatedFeedForward",
-         "TransformerEncoderLayer, post-norm", "CrossEntropyLoss", "LogSoftmax", "Linear")
+# Runs that are shown step by step, because nothing in them can be followed or they are too long for a bench.
+NO_BENCH = ("BlockedAttention", "RelativePositionBias", "TransformerEncoder,", "TransformerDecoder,")
+KINDS = tuple(name for name in EXAMPLES if not name.startswith(NO_BENCH))
 
 
 def run(name):
@@ -37,7 +35,7 @@ def run(name):
 
 def again(trace, values, count, options):
     """The trace of the layer's own run on other numbers; with dropout, the formulas on them."""
-    if any(name.endswith("keep") for name in trace.run.constants):
+    if any(name.endswith("keep") for name in (*trace.run.constants, *(step.name for step in trace))):
         return execute(trace, values)
     layer, run = trace.run.layer, trace.run
     slots = {}
@@ -79,13 +77,15 @@ def compare(browser, name, edits, folder, rng):
     after = again(trace, values, len(EXAMPLES[name].inputs), EXAMPLES[name].options)
     page = browser.execute_script("return Object.fromEntries(Object.entries(bench.run.tensors)"
                                   ".map(([name, value]) => [name, [...value.data]]))")
-    steps = [step for step in trace if made(trace, step.name) is not None]
-    for step in steps:
+    unknown = browser.execute_script("return [...bench.run.unknown]")
+    for step in trace:
+        if step.name in unknown:
+            continue
         found = np.array(page[step.name], float).reshape(step.shape)
         wanted = after[step.name] if isinstance(after, dict) else after[step.name].value
         worst = max(worst, np.abs(found - wanted).max(initial=0) / max(1, np.abs(wanted).max(initial=0)))
     if not isinstance(after, dict):
-        for step in steps:
+        for step in [step for step in trace if made(trace, step.name) is not None and step.name not in unknown]:
             index = tuple(int(rng.integers(size)) for size in step.shape)
             said = browser.execute_script("return bench.why(arguments[0], arguments[1])", step.name, list(index))
             wanted = why(after, step.name, index, lang="en", columns=None)
