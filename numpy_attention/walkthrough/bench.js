@@ -105,7 +105,7 @@
     if (flipped) labels.reverse();
     const [down, across] = flipped ? [columns, rows] : [rows, columns];
     const gradient = isBackward(name), sums = ["weights", "dscores", "dproduct"].includes(name.split(".").at(-1)) && !small;
-    const title = name.split(".").at(-1), kind = {Q: "q", dQ: "q", K: "k", dK: "k", V: "v", dV: "v"}[title] || "";
+    const title = name.split(".").at(-1), kind = kindOf(title);
     const body = [];
     if (labels[1]) body.push(h("tr", {}, h("td", {}), ...labels[1].map(token => h("th", {scope: "col", title: token}, token)), sums ? h("th", {scope: "col"}, "Σ") : null));
     for (let i = 0; i < down; i++) {
@@ -120,7 +120,7 @@
     const at = run.steps.findIndex(step => step.name === name);
     const dims = flipped ? [shape.at(-1), shape.at(-2)] : shape.slice(-2);
     return h("figure", {class: `matrix ${gradient ? "gradient" : ""} ${small ? "small" : ""} ${bare ? "bare" : ""}`, "data-figure": name},
-      h("figcaption", {}, h("b", {class: kind, "data-goto": at >= 0 ? at : null}, title, flipped ? h("sup", {}, "ᵀ") : null), " ",
+      h("figcaption", {}, h("b", {class: kind, "data-goto": at >= 0 ? at : null}, ...lowered(title), flipped ? h("sup", {}, "ᵀ") : null), " ",
         h("i", {}, dims.join(" × ") || "1"), " ", h("i", {class: "limit", "data-limit": name})),
       h("table", {role: "grid", "aria-label": `${name}${flipped ? " transposed" : ""}`}, h("tbody", {}, ...body)));
   }
@@ -194,7 +194,8 @@
       [op("@"), op("←")], [figure(a.V), figure(grad(a.V))], [op("="), op("←")], [figure(a.heads), figure(grad(a.heads))]];
     const count = [a.Q, a.K, middle, a.weights, a.V, a.heads].map(name => run.tensors[name].shape);
     const across = count[0].at(-1) + count[1].at(-2) + count[2].at(-1) + count[3].at(-1) + count[4].at(-1) + count[5].at(-1);
-    const wide = Math.max(30, Math.min(46, Math.floor((Math.min(bench.clientWidth || 1232, 1400) - 460) / across)));
+    const label = Math.max(20, ...(run.tokens.L || []).map(token => Math.min(68, 7.5 * [...token].length)));        // pixels
+    const wide = Math.max(30, Math.min(46, Math.floor((Math.min(bench.clientWidth || 1232, 1400) - 360 - 5 * label) / across)));
     return h("div", {class: "strips", style: `--cell:${wide}px`},
       h("div", {class: "chain forward", role: "group", "aria-label": say("前向", "forward")}, ...columns.map(([above]) => above)), h("div", {class: "between"}),
       h("div", {class: "chain backward", role: "group", "aria-label": say("反向", "backward")}, ...columns.map(([, below]) => below)));
@@ -210,7 +211,8 @@
         shown.add(inside[0] + flipped);
         return [matrix(inside[0], {flipped: Boolean(flipped) && run.tensors[inside[0]].shape.length > 1})];
       }
-      if (head === "number") return [op(inside[1] || short(inside[0]))];
+      if (head === "number") return [op(inside[1] ? lowered(inside[1]) : short(inside[0]))];
+      if (head === "root" && inside[0][0] === "number") return [op(["√", ...[inside[0][2] ? lowered(inside[0][2]) : short(inside[0][1])].flat()])];
       if (head === "transposed") return pieces(inside[0], true);
       if (head === "fit" || head === "gather") return pieces(inside[0], flipped);
       if (SIGN[head] && inside.length === 2) return [...pieces(inside[0]), op(head === "matmul" || head === "times" && inside[0][0] !== "number" ? SIGN[head] : head === "times" ? "·" : SIGN[head]), ...pieces(inside[1])];
@@ -225,7 +227,7 @@
   function equationView() {
     const step = run.steps[view.step], other = step.direction === "backward" ? run.tensorOf(step.name) : run.gradientOf(step.name);
     const twin = other && stepOf(other), parts = [equation(step)];
-    if (twin && twin.tree && twin.tree[0] !== "name") parts.push(h("h3", {}, twin.direction === "backward" ? say("反向", "backward") : say("前向", "forward")), equation(twin));
+    if (twin && twin.tree && twin.tree[0] !== "name") parts.push(h("h2", {}, twin.direction === "backward" ? say("反向", "backward") : say("前向", "forward")), equation(twin));
     return h("div", {class: "strips free", style: "--cell:38px"}, ...parts);
   }
 
@@ -264,22 +266,25 @@
     if (stop) stop.tabIndex = 0;
   }
 
-  // A text with the names of tensors coloured: Q, K and V as everywhere.
+  // Q, K and V, their gradients and their matrices have one colour each, everywhere.
+  const kindOf = name => (/^d?(?:W_|b_)?([QKV])$/.exec(name) || ["", ""])[1].toLowerCase();
+  const lowered = name => { const [whole, under] = name.split("_"); return under && under.length < 3 ? [whole, h("sub", {}, under)] : [name]; };
   function coloured(text) {
-    const kinds = {Q: "q", K: "k", V: "v", W_Q: "q", W_K: "k", W_V: "v", dQ: "q", dK: "k", dV: "v"};
     return text.split(/([A-Za-z_]\w*)/).map(word => {
       const sub = /^(√?[A-Za-zΣ]+)_(\w{1,2})$/.exec(word), inside = sub && !/^W|^b/.test(word) ? [sub[1], h("sub", {}, sub[2])] : [word];
-      return kinds[word] || run.tensors[word] ? h("span", {class: kinds[word] || "", "data-operand": word}, ...inside) : sub ? h("span", {}, ...inside) : word;
+      return kindOf(word) || run.tensors[word] ? h("span", {class: kindOf(word), "data-operand": word}, ...inside) : sub ? h("span", {}, ...inside) : word;
     });
   }
 
+  // Two factors of a sum; a negative one stands in brackets.
+  const FACTORS = (one => new RegExp(`(${one}·${one})`))("(?:\\([-−][\\d.]+(?:e[-+]\\d+)?\\)|[\\d.]+(?:e[-+]\\d+)?)");
   function tell() {
     const chosen = view.cell, box = find("why"), step = chosen ? stepOf(chosen.name) : run.steps[view.step];
     const lines = step && run.unknown.has(step.name) ? [say("这一步的公式不能在这里执行：改动之后，它的数不知道。", "The formula of this step cannot be executed here: after a change its numbers are not known.")]
       : chosen && step ? explain.why(speaker(), step, unflat(chosen.name, chosen.at), words())
       : chosen ? [`${speaker().cellName(chosen.name, unflat(chosen.name, chosen.at))} = ${explain.one(run.tensors[chosen.name].data[chosen.at], 4)}`]
       : [say("选一格，看它是由哪些格子算出来的。带虚线的数可以改：打字、滚轮、拖动、Shift + ↑↓。", "Choose a cell to see what it was made from. Dotted numbers can be changed: type, wheel, drag, Shift + ↑↓.")];
-    const factors = text => text.split(/(\(?[-−]?[\d.]+(?:e[-+]\d+)?\)?·\(?[-−]?[\d.]+(?:e[-+]\d+)?\)?)/).map(piece => {
+    const factors = text => text.split(FACTORS).map(piece => {
       const pair = /^(.+)·(.+)$/.exec(piece);
       return pair && !piece.includes(" ") ? h("span", {}, h("em", {class: "a"}, pair[1]), "·", h("em", {class: "b"}, pair[2])) : piece;
     });
@@ -731,7 +736,8 @@
   matchMedia("print").addEventListener("change", printed);
   restore();
   speak(view.lang, Boolean(location.hash));
-  announce(run.live ? say(`这里重新算了 ${run.cells} 个数，与 Python 的一致（相差最多 ${run.worst.toExponential(0)}）。`, `${run.cells} numbers computed again here, equal to Python's (within ${run.worst.toExponential(0)}).`)
+  const near = run.worst ? [`相差最多 ${run.worst.toExponential(0)}`, `within ${run.worst.toExponential(0)}`] : ["一位不差", "to the last digit"];
+  announce(run.live ? say(`这里重新算了 ${run.cells} 个数，与 Python 的一致（${near[0]}）。`, `${run.cells} numbers computed again here, equal to Python's (${near[1]}).`)
     : say("这个浏览器算出的数和 Python 的不一样，所以不能改。", "This browser computes other numbers than Python did, so nothing can be changed."));
   let narrow = innerWidth <= 832;
   window.addEventListener("resize", () => { if ((innerWidth <= 832) !== narrow) { narrow = !narrow; rebuild(); } });

@@ -74,6 +74,7 @@ def page(trace, *, lang="both", start=1, puzzle=None):
         "missing": _missing(trace, steps, crop),
         "steps": _without_scripts(printed, found),
         "heading": two("注意力，一个数一个数地看", "Attention, number by number"),
+        "target": "board" if found else "steps",
         "skip": two("跳到数字", "to the numbers"),
         "made": two("由 numpy_attention 生成；做一个自己的：", "Made by numpy_attention. Make your own: ")
         + "<code>python -m numpy_attention page</code>",
