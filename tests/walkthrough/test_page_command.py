@@ -51,7 +51,8 @@ def test_in_a_notebook_a_puzzle_is_a_frame():
     (["--out", "x.txt"], "--out must end in .html"), (["--npz", "none.npz"], "there is no file none.npz"),
     (["--heads", "2"], "--tokens and --heads go with --npz"),
     (["--puzzle", "11"], "puzzle must be a number from 1 to 10"), (["--puzzle", "x"], "puzzle must be a number"),
-    (["--puzzle", "1", "--example", "cycle"], "--puzzle goes with the whole example by-hand"), (["--out", "no/such/x.html"], "No such file")])
+    (["--puzzle", "1", "--example", "cycle"], "--puzzle goes with the whole example by-hand"),
+    (["--out", "no/such/x.html"], "No such file")])
 def test_what_goes_wrong_is_one_sentence(options, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["page", *options]) == 2
