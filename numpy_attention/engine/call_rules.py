@@ -17,6 +17,8 @@ import threading
 
 import numpy as np
 
+from .arguments import rectangular
+
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -73,7 +75,7 @@ def with_forward_rules(forward):
             if name in options:
                 given[name] = options.pop(name)
         with np.errstate(all="ignore"):     # an exp that underflows to 0 is as meant; NaN and inf show themselves
-            half = _take_in(given, self.integer_inputs, optional)
+            half = take_in(given, self.integer_inputs, optional)
             number = next(_numbers)
             _thread.current = current = _Pass(self, number)
             current.ran.append((self, self.cache))
@@ -91,7 +93,7 @@ def with_forward_rules(forward):
                 raise
             finally:
                 _thread.current = None
-            return out.astype(np.float16) if half else out
+            return _halved(out) if half else out
 
     return checked
 
@@ -126,8 +128,7 @@ def with_backward_rules(backward):
                 _thread.current = None
             if not self._half:
                 return found
-            return (tuple(d.astype(np.float16) for d in found) if isinstance(found, tuple)
-                    else found.astype(np.float16))
+            return tuple(map(_halved, found)) if isinstance(found, tuple) else _halved(found)
 
     return checked
 
@@ -145,15 +146,23 @@ def left_out(*layers):
             layer.cache = {}
 
 
-def _take_in(given, integer_inputs, optional):
-    """Make the float inputs arrays of our own, in one precision; returns whether they came as float16."""
-    floats = {name: _as_floats(name, array) for name, array in given.items()
-              if name not in integer_inputs and not (array is None and name in optional)}
+def take_in(given, integer_inputs=(), optional=()):
+    """Make the inputs arrays of our own, floats in one precision; returns whether they came as float16."""
+    there = [name for name, array in given.items() if not (array is None and name in optional)]
+    for name in integer_inputs:
+        if name in there:
+            given[name] = _owned(rectangular(name, given[name]))
+    floats = {name: _as_floats(name, given[name]) for name in there if name not in integer_inputs}
     dtype = np.result_type(*floats.values()) if floats else FLOAT64     # in the machine's byte order
     half = dtype == np.float16
     for name, array in floats.items():
         given[name] = _owned(array, FLOAT32 if half else dtype)
     return half
+
+
+def _halved(array):
+    """`array` in half precision; complex numbers have none."""
+    return array.astype(np.float16) if array.dtype.kind == "f" else array
 
 
 def _upstream(self, dout):
@@ -194,7 +203,7 @@ def _as_floats(name, given):
     raise TypeError(f"{name} must be an array of numbers, got {type(given).__name__} of dtype {given.dtype}")
 
 
-def _owned(array, dtype):
+def _owned(array, dtype=None):
     """A copy of `array` in `dtype`, read-only: even of a read-only array somebody may hold a view that is not."""
     array = np.array(array, dtype)
     array.setflags(False)

@@ -165,7 +165,7 @@ def test_crop_goes_back_and_reorder_follows_beams():
     beams = x[[2, 0, 0, 1]]
     full = mha(beams, mask=na.causal_mask(6))
     assert_allclose(steps(cache, beams[:, 3:]), full[:, 3:], rtol=0, atol=1e-13)
-    with pytest.raises(ValueError, match=r"length must lie in 0\.\.6, what is kept; got 7"):
+    with pytest.raises(ValueError, match=r"length must lie in 0\.\.6, what can be gone back to; got 7"):
         cache.crop(7)
     with pytest.raises(ValueError, match=r"rows must be whole numbers in 0\.\.3, one for each sequence; got \[4\]"):
         cache.reorder([4])
@@ -192,8 +192,67 @@ def test_a_window_forgets_what_is_out_of_sight(name, capacity):
     assert cache.forgotten >= 20 - capacity
     with pytest.raises(ValueError, match="the cache is full"):
         cache.step(draw(N, capacity + 1, D))
-    with pytest.raises(ValueError, match=f"length must lie in {cache.forgotten}..20"):
+    with pytest.raises(ValueError, match=f"length must lie in {cache.forgotten + window - 1}..20"):
         cache.crop(0)
+
+
+def test_going_back_with_a_window_is_right_or_refused():
+    mha, x, window = randomise(LAYERS["rotary"]()), draw(N, 9, D), 3
+    full = mha(x, mask=na.window_mask(9, left=window - 1, right=0))
+    for length in range(9):
+        cache = na.KVCache(mha, 5, batch=N, window=window)
+        steps(cache, x[:, :8])
+        assert cache.forgotten == 3
+        if length < 5:                                      # token 5 sees token 3, token 4 would miss token 2
+            with pytest.raises(ValueError, match=r"length must lie in 5\.\.8, .* \(its first 3 tokens are forgotten\)"):
+                cache.crop(length)
+            assert len(cache) == 8
+        else:
+            cache.crop(length)
+            assert_allclose(steps(cache, x[:, length:]), full[:, length:], rtol=0, atol=1e-13)
+
+
+def test_a_step_that_fails_forgets_nothing():
+    mha, x = randomise(LAYERS["plain"]()), draw(N, 5, D)
+    cache = na.KVCache(mha, 4, batch=N, window=2)
+    steps(cache, x[:, :4])
+    with pytest.raises(TypeError, match="mask must be boolean"):
+        cache.step(x[:, 4:], mask=np.ones((1, 2)))
+    assert (len(cache), cache.forgotten) == (4, 0)
+    cache.crop(1)
+
+
+def test_what_append_has_returned_stays_when_the_window_moves_on():
+    cache = na.KVCache(LAYERS["plain"](), 2, batch=N, window=1)
+    first, _ = cache.append(np.full((N, 2, 2, 4), 1.0), np.ones((N, 2, 2, 4)))
+    cache.append(np.full((N, 2, 1, 4), 2.0), np.ones((N, 2, 1, 4)))
+    assert (first == 1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_precision_is_that_of_x_as_in_the_layer(dtype):
+    mha, x = randomise(LAYERS["rotary"]()), draw(N, 4, D).astype(dtype)
+    full, cache = mha(x, mask=na.causal_mask(4)), na.KVCache(mha, 4, batch=N)
+    out = steps(cache, x)
+    assert out.dtype == full.dtype == dtype
+    assert_allclose(out, full, rtol=0, atol=2 * np.finfo(dtype).eps * np.abs(full).max())
+
+
+@pytest.mark.parametrize(("x", "error", "says"), [
+    (np.ma.ones((N, 1, D)), TypeError, "x is a masked array"), ([[["1"] * D]] * N, TypeError, "x must be an array of"),
+    (np.ones((N, 1, D)) * 1j, TypeError, "K is complex128, and this cache keeps float64: make it with dtype=np.compl"),
+])
+def test_what_cannot_be_kept_is_refused(x, error, says):
+    cache = na.KVCache(LAYERS["plain"](), 4, batch=N)
+    with pytest.raises(error, match=says):
+        cache.step(x)
+    assert len(cache) == 0
+
+
+def test_a_layer_whose_keys_have_another_width_has_no_cache():
+    for widths in ({"kdim": 5}, {"vdim": 5}):
+        with pytest.raises(ValueError, match="a KV cache is for self-attention"):
+            na.KVCache(na.MultiHeadAttention(D, 2, **widths), 4)
 
 
 def test_a_step_that_fails_keeps_nothing_and_says_why():

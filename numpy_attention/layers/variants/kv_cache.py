@@ -8,6 +8,7 @@ import copy
 import numpy as np
 
 from ...engine.arguments import precision, rectangular, size, whole
+from ...engine.call_rules import take_in
 from ...engine.mask_and_bias import fit_bias, fit_mask, without_batch
 from ...engine.options import needs_place, options_given, options_known, takes
 from ...masks import window_mask
@@ -28,7 +29,7 @@ class KVCache:
     cache.step(x) -> out        x, out (N, T, D): T new tokens, each seeing itself and what came before it
     cache.append(K, V)          the lower half of it: keeps keys and values (N, H_kv, T, d), returns all that are kept
     len(cache)                  tokens so far; cache.forgotten of them are out of sight and gone
-    cache.crop(length)          back to the first `length` tokens
+    cache.crop(length)          back to the first `length` tokens, unless the next one would miss a forgotten one
     cache.reorder(rows)         sequence i goes on from what was sequence rows[i]: beams; [0, 0, 0] repeats a prefix
     cache.clear()               start again
 
@@ -52,6 +53,10 @@ class KVCache:
         if name and not takes(type(mha.attention), "query_offset"):
             raise TypeError(f"{type(mha.attention).__name__} cannot decode in steps: the {name} inside of it must know "
                             "where a query stands, so its forward must take query_offset= (or **place) and hand it on")
+        widths = [len(proj.params["W"]) for proj in (mha.query_proj, mha.key_proj, mha.value_proj)]
+        if len(set(widths)) > 1:
+            raise ValueError("a KV cache is for self-attention, where one x is query, key and value: mha must have one "
+                             f"width for all, d_model = kdim = vdim; got {widths[0]}, {widths[1]}, {widths[2]}")
         self._mha = _reader(mha)
         dtype = mha.query_proj.params["W"].dtype if dtype is None else precision(dtype)
         self.capacity, self.window = size("capacity", capacity), None if window is None else size("window", window)
@@ -77,8 +82,11 @@ class KVCache:
     def crop(self, length):
         """Go back to the first `length` tokens, as if the later ones had never come."""
         length = whole("length", length)
-        if not self.forgotten <= length <= len(self):
-            raise ValueError(f"length must lie in {self.forgotten}..{len(self)}, what is kept; got {length}")
+        first = self.forgotten + self.window - 1 if self.forgotten else 0      # the next token needs its whole window
+        if not first <= length <= len(self):
+            forgotten = f" (its first {self.forgotten} tokens are forgotten)" if self.forgotten else ""
+            raise ValueError(f"length must lie in {first}..{len(self)}, what can be gone back to{forgotten}; "
+                             f"got {length}")
         self._kept = length - self.forgotten
 
     def reorder(self, rows):
@@ -104,13 +112,16 @@ class KVCache:
 
     def append(self, K, V):
         """Keep new keys and values, (N, H_kv, T, d_k) and (N, H_kv, T, d_v); returns all that are kept, read-only."""
-        K, V = np.asarray(K), np.asarray(V)
+        K, V = rectangular("K", K), rectangular("V", V)
         T = K.shape[-2] if K.ndim > 1 else 0
         for name, array, kept in (("K", K, self._K), ("V", V, self._V)):
             wanted = (*kept.shape[:-2], T, kept.shape[-1])
             if array.shape != wanted:
                 raise ValueError(f"{name} must have shape {'(N, ' if self._lead else '('}H_kv, T, d) = {wanted}; "
                                  f"got {array.shape}")
+            if array.dtype.kind == "c" != kept.dtype.kind:
+                raise TypeError(f"{name} is {array.dtype}, and this cache keeps {kept.dtype}: make it with "
+                                f"dtype=np.{array.dtype}")
         self._make_room(T)
         self._K[..., self._kept:self._kept + T, :] = K
         self._V[..., self._kept:self._kept + T, :] = V
@@ -127,28 +138,31 @@ class KVCache:
         new tokens, (T,) or (N, T), where sequences do not begin together; a negative one is padding, a token that
         nobody sees. Without them each sequence goes on where it was.
         """
-        x = np.asarray(x)
+        given = {"x": x}
+        half, x = take_in(given), given["x"]
         D = len(self._mha.query_proj.params["W"])
         if x.ndim != len(self._lead) + 2 or x.shape[:-2] != self._lead or x.shape[-1] != D:
             wanted = f"(N, T, D) = ({self._lead[0]}, T, {D})" if self._lead else f"(T, D) = (T, {D})"
             raise ValueError(f"x must have shape {wanted}; got {x.shape}")
         T, mha = x.shape[-2], self._mha
         new = self._new_places(positions, T)
-        self._make_room(T)
-        before = self._kept, self._places
+        before = vars(self).copy()
         try:
+            self._make_room(T)
             if new is not None:
                 self._places = self._all_places()
                 self._places[..., self._kept:self._kept + T] = new
             # 1. Queries, keys and values of the new tokens only; the old keys and values are there.
             Q = mha.split(mha.query_proj(x))                                        # (N,H,T,d_k)
-            K, V = self.append(mha.split_kv(mha.key_proj(x)), mha.split_kv(mha.value_proj(x)))     # (N,H_kv,S,d)
+            seen = self.append(mha.split_kv(mha.key_proj(x)), mha.split_kv(mha.value_proj(x)))
+            K, V = (kept if kept.dtype.kind == "c" else kept.astype(Q.dtype, copy=False) for kept in seen)
             # 2. The new tokens see what came before them.
-            heads = mha.attention(Q, K, V, **self._options(Q, mask, bias))          # (N,H,T,d_v)
+            heads = mha.attention(Q, K, V, **self._options(Q, mask, bias))          # (N,H_kv,S,d) -> (N,H,T,d_v)
         except BaseException:
-            self._kept, self._places = before           # a step that fails has kept nothing
+            vars(self).update(before)                   # a step that fails has kept nothing, and forgotten nothing
             raise
-        return mha.output_proj(mha.merge(heads))
+        out = mha.output_proj(mha.merge(heads))                                     # (N,T,D)
+        return out.astype(np.float16) if half else out
 
     def _make_room(self, T):
         """Forget what no later token can see if its room is needed, or raise an error if that is not enough."""
@@ -161,10 +175,8 @@ class KVCache:
             raise ValueError(f"the cache is full: it holds {self._kept} of {self.capacity} tokens and cannot take "
                              f"{T} more; {more}")
         gone = self._kept - (self.window - 1)
-        for kept in (self._K, self._V):
-            kept[..., :self._kept - gone, :] = kept[..., gone:self._kept, :].copy()
-        if self._places is not None:
-            self._places[..., :self._kept - gone] = self._places[..., gone:self._kept].copy()
+        self._K, self._V = (np.roll(kept, -gone, axis=-2) for kept in (self._K, self._V))
+        self._places = None if self._places is None else np.roll(self._places, -gone, axis=-1)
         self.forgotten, self._kept = self.forgotten + gone, self._kept - gone
 
     def _new_places(self, positions, T):
