@@ -57,6 +57,11 @@ def whole(name, value):
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
 
 
+def is_whole(value):
+    """Is it a whole number? True and False are none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
 def is_number(value):
     """Is it one finite real number? True and False are none, an array of one number is none."""
     try:
@@ -110,7 +115,8 @@ def rectangular(name, given):
     if isinstance(given, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, and its mask would be lost: give {name}.filled(0), say")
     try:
-        return np.asarray(given)
+        array = np.asarray(given)
+        return array if array.size or isinstance(given, np.ndarray) else array.astype(np.intp)   # [] fits any dtype
     except ValueError as error:
         raise ValueError(f"{name} must be a rectangular array: {error}") from None
 
@@ -131,10 +137,10 @@ def fraction(name, value):
 
 def not_negative(name, values):
     """`values` as a row of floats, one for each class, none of them negative; or an error."""
-    values = np.array(values, dtype=np.float64)
-    if values.ndim != 1 or not ((values >= 0) & (values < np.inf)).all():
+    values = np.array(rectangular(name, values))
+    if values.ndim != 1 or values.dtype.kind not in "fiu" or not ((values >= 0) & (values < np.inf)).all():
         raise ValueError(f"{name} must have shape (C,) and hold numbers that are not negative; got {values}")
-    return values
+    return values.astype(np.float64)
 
 
 def listed(name, value, what):

@@ -172,6 +172,13 @@ class Layer:
         return "\n  ".join(lines)
 
 
+def known_layer(layer):
+    """`layer`, if it is one, or an error."""
+    if not isinstance(layer, Layer):
+        raise TypeError(f"layer must be a layer, such as na.Linear(3, 2), or a model made of layers; got {layer!r}")
+    return layer
+
+
 def parts(layer):
     """The layer itself, and all layers inside of it."""
     yield layer

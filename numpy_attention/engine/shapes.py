@@ -143,8 +143,6 @@ def classes_of(target, logits, class_weights, ignore_index):
     The target is one class for each row of logits (..., C), or, of floats, the shares of all classes.
     """
     target = np.array(target)
-    if target.size == 0 and target.shape != logits.shape:
-        target = target.astype(np.intp)
     if target.dtype.kind == "f" and logits.ndim and target.shape == logits.shape:
         _check_class_weights(class_weights, logits)
         if not (target >= 0).all() or not np.isfinite(target).all():

@@ -70,13 +70,7 @@ class Embedding(Layer):
 
 
 def _checked_ids(name, ids, num_embeddings):
-    given = ids
-    try:
-        ids = np.array(ids)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a rectangular array of whole numbers: {error}") from None
-    if ids.size == 0 and not isinstance(given, np.ndarray):
-        ids = ids.astype(np.intp)                   # an empty list has no dtype of its own
+    ids = np.array(ids)
     if ids.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got dtype {ids.dtype}")
     if ids.size and not 0 <= ids.min() <= ids.max() < num_embeddings:

@@ -91,7 +91,7 @@ class MergeHeads(Layer):
 def split(x, num_heads):
     """(..., L, H·d) -> (..., L, H, d) -> (..., H, L, d)."""
     *lead, L, width = x.shape
-    return x.reshape(*lead, L, num_heads, width // num_heads).swapaxes(-3, -2)
+    return x.reshape(*lead, L, num_heads, width // max(num_heads, 1)).swapaxes(-3, -2)
 
 
 def merge(heads):

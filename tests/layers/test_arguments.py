@@ -104,9 +104,64 @@ def test_positions_of_each_sequence():
     na.check_gradients(rotary, x, positions=positions).assert_ok()
 
 
-def test_a_masked_array_is_refused():
-    with pytest.raises(TypeError, match="x is a masked array, and its mask would be lost"):
-        na.Linear(2, 2)(np.ma.masked_array([[1.0, 2.0]], mask=[[True, False]]))
+MASKED, RAGGED = np.ma.masked_array([[1, 0]], mask=[[True, False]]), [[0], [0, 1]]
+ARRAYS = {      # argument: (where it is given, what else does not fit)
+    "x": lambda value: na.Linear(2, 2)(value),
+    "ids": lambda value: na.Embedding(3, 2)(value),
+    "target": lambda value: na.CrossEntropyLoss()(np.zeros((1, 2, 3)), value),
+    "relative": lambda value: na.RelativePositionBias(2)(value),
+    "relative ": lambda value: na.t5_buckets(value),
+    "positions": lambda value: na.Rotary(2)(np.ones((1, 2, 2)), positions=value),
+    "places": lambda value: na.LearnedPositions(3, 2)(np.ones((1, 2, 2)), places=value),
+    "mask": lambda value: na.Softmax()(np.ones((1, 2)), mask=value),
+    "lengths": lambda value: na.padding_mask(value, 2),
+    "class_weights": lambda value: na.CrossEntropyLoss(class_weights=value),
+    "ids ": lambda value: na.training.ToyModel(3, 4)(value),
+    "memory": lambda value: na.training.LookupModel(3)([[0]], value),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_masked_or_ragged_array_is_refused(name):
+    with pytest.raises(TypeError, match=f"^{name.strip()} is a masked array, and its mask would be lost"):
+        ARRAYS[name](MASKED)
+    with pytest.raises(ValueError, match=f"^{name.strip()} must be a rectangular array"):
+        ARRAYS[name](RAGGED)
+
+
+@pytest.mark.parametrize("wrong", ["abc", [1j], [None], [[1.0]], 2.0, [-1.0], [np.nan], [True], (i for i in [1])])
+def test_class_weights(wrong):
+    with pytest.raises((TypeError, ValueError), match="^class_weights must"):
+        na.CrossEntropyLoss(class_weights=wrong)
+
+
+@pytest.mark.parametrize(("layer", "inputs"), [
+    (na.Embedding(3, 2), [np.array([[0, 1]])]), (na.RelativePositionBias(2), [np.array([[0, 1]])]),
+    (na.CrossEntropyLoss(), [np.ones((2, 3)), np.array([0, 1])]), (na.training.ToyModel(3, 4), [np.array([[0, 1]])]),
+    (na.training.LookupModel(3), [np.array([[0]]), np.array([[[0, 1]]])]),
+], ids=lambda value: type(value).__name__)
+def test_the_callers_whole_numbers_stay_the_callers(layer, inputs):
+    copies = [array.copy() for array in inputs]
+    out = layer(*inputs)
+    layer.backward(np.ones_like(out))
+    before = layer.named_grads()
+    for array, copy in zip(inputs, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+        array[...] = 0                                      # it was not made read-only, and nobody looks at it again
+    layer.backward(np.ones_like(out))
+    for name, gradient in layer.named_grads().items():
+        np.testing.assert_array_equal(gradient, before[name])
+
+
+@pytest.mark.parametrize("layer", [
+    na.Linear(4, 2, rng=0), na.Softmax(), na.LayerNorm(4), na.MultiHeadAttention(4, 2, rng=0)], ids=type)
+def test_a_complex_gradient_of_half_precision_stays_complex(layer):
+    x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float16)
+    dout = np.random.default_rng(1).standard_normal(layer(x).shape)
+    real, both = layer.backward(dout), layer.backward(dout * (1 + 2j))
+    assert (real.dtype, both.dtype.kind) == (np.float16, "c")
+    assert np.abs(both.imag - 2 * both.real).max() < 1e-5
+    assert np.abs(both.real - real).max() < 1e-2
 
 
 def test_a_view_made_before_an_array_was_closed_changes_nothing():

@@ -45,3 +45,21 @@ def test_what_does_not_fit_is_refused():
         na.RelativePositionBias(H, num_buckets=2)
     with pytest.raises(ValueError, match=r"Q must have shape \(\.\.\., H, L, d_k\) with H = 2"):
         na.RelativeBiasAttention(2)(*QKV)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8, np.uint64])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_buckets_do_not_depend_on_the_kind_of_whole_numbers(dtype, bidirectional):
+    ends = np.array([np.iinfo(dtype).min, 0, 1, 9, np.iinfo(dtype).max], dtype)
+    found = na.t5_buckets(ends, bidirectional=bidirectional)
+    near = np.clip(ends.astype(float), -128, 128).astype(int)
+    np.testing.assert_array_equal(found, na.t5_buckets(near, bidirectional=bidirectional))
+    assert (found >= 0).all() and (found < 32).all()
+
+
+def test_nobody_there():
+    mha = na.MultiHeadAttention(4, 2, attention=na.RelativeBiasAttention(2, rng=0), rng=0)
+    mha(np.zeros((2, 0, 4)))
+    assert mha.backward(np.zeros((2, 0, 4))).shape == (2, 0, 4)
+    assert (mha.attention.relative_bias.grads["table"] == 0).all()
+    assert na.MergeHeads().forward(np.zeros((0, 3, 4))).shape == (3, 0)

@@ -91,3 +91,23 @@ def test_scaled_speeds_are_other_positions():
         assert_allclose(turned[..., pair], a * np.cos(angle) - b * np.sin(angle), rtol=1e-12, atol=1e-14)
         assert_allclose(turned[..., pair + 3], a * np.sin(angle) + b * np.cos(angle), rtol=1e-12, atol=1e-14)
     assert_allclose(scaled.backward(turned), x, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("arguments", "options", "says"), [
+    ((3,), {}, "d must be even"), ((4,), {"kind": "yarn", "base": 1}, "base must be a finite number above 1"),
+    ((4,), {"kind": None}, "kind must be one of"), ((4,), {"kind": ["ntk"]}, "kind must be one of"),
+])
+def test_speeds_that_do_not_exist(arguments, options, says):
+    with pytest.raises(ValueError, match=says):
+        na.rotary_speeds(*arguments, **options)
+
+
+def test_a_single_pair_turns_at_speed_1_however_long_the_text():
+    assert na.rotary_speeds(2, kind="ntk", factor=2, length=100_000).tolist() == [1]
+
+
+@pytest.mark.parametrize("offset", [2**63, -2**63, 10**30])
+def test_no_place_is_that_far(offset):
+    for call in (lambda: na.Rotary(4)(np.ones((2, 4)), offset=offset), lambda: na.relative_places(2, offset=offset)):
+        with pytest.raises(ValueError, match="offset must lie between"):
+            call()

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import generator, precision, size, switch, whole
+from ...engine.arguments import generator, place, precision, rectangular, size, switch
 from ...engine.layer import Layer
 from ...engine.mask_and_bias import fit_bias, sum_like
 from ...engine.shapes import check_QKV
@@ -45,7 +45,7 @@ class RelativePositionBias(Layer):
         self.params["table"] = generator(rng).standard_normal((num_buckets, H)).astype(precision(dtype))
 
     def forward(self, relative):
-        table, relative = self.params["table"], np.array(relative)
+        table = self.params["table"]
         if relative.dtype.kind in "iu" and relative.ndim not in (2, 3):
             raise ValueError(f"relative must have shape (L, S) or (N, L, S); got {relative.shape}")
         # 1. Far distances share a bucket.
@@ -128,7 +128,7 @@ class RelativeBiasAttention(AroundAttention):
         dQ, dK, dV = self.attention.backward(dheads)
         dtotal = self.attention.grads["bias"]
         # 1. Every sequence used the same numbers, unless each has places of its own.
-        drelative = dtotal.reshape(-1, *dtotal.shape[-3:])                                      # (N, H, L, S)
+        drelative = dtotal.reshape(math.prod(dtotal.shape[:-3]), *dtotal.shape[-3:])            # (N, H, L, S)
         if len(self.cache["relative"]) == 1:
             drelative = drelative.sum(axis=0, keepdims=True)                                    # (1, H, L, S)
         self.relative_bias.backward(drelative)
@@ -164,7 +164,7 @@ def _distances(Q, K, query_offset, query_positions, key_positions):
     if any(size > 1 for size in distance.shape[1:-2]) or (Q.ndim == 3 and distance.ndim == 3 and len(distance) > 1):
         raise ValueError("query_positions and key_positions must have shapes (L,) and (S,), or (N, L) and (N, S): all "
                          f"heads share them; got {queries.shape} and {keys.shape}")
-    return distance if distance.ndim == 2 else distance.reshape(-1, *distance.shape[-2:])
+    return distance if distance.ndim == 2 else distance.reshape(math.prod(distance.shape[:-2]), *distance.shape[-2:])
 
 
 def relative_places(L, S=None, *, offset=0):
@@ -175,7 +175,7 @@ def relative_places(L, S=None, *, offset=0):
            [-1,  0,  1]])
     """
     L = size("L", L)
-    return np.arange(L if S is None else size("S", S)) - (np.arange(L)[:, None] + whole("offset", offset))
+    return np.arange(L if S is None else size("S", S)) - (np.arange(L)[:, None] + place("offset", offset))
 
 
 def t5_buckets(relative, *, num_buckets=32, max_distance=128, bidirectional=True):
@@ -191,7 +191,7 @@ def t5_buckets(relative, *, num_buckets=32, max_distance=128, bidirectional=True
 
     Source: Raffel et al. 2020 (T5), section 2.1, and the code published with it.
     """
-    relative = np.asarray(relative)
+    relative = rectangular("relative", relative)
     if relative.dtype.kind not in "iu":
         raise TypeError(f"relative must hold whole numbers, got dtype {relative.dtype}")
     num_buckets, max_distance = size("num_buckets", num_buckets), size("max_distance", max_distance)
@@ -200,6 +200,7 @@ def t5_buckets(relative, *, num_buckets=32, max_distance=128, bidirectional=True
     if exact < 1 or max_distance <= exact:
         raise ValueError(f"num_buckets = {num_buckets} must leave at least one exact distance each way, and "
                          f"max_distance = {max_distance} lie beyond them")
+    relative = np.clip(relative.astype(float), -max_distance, max_distance).astype(np.int64)    # unsigned ones, too
     distance = np.abs(relative) if bidirectional else np.maximum(-relative, 0)
     steps = np.log(np.maximum(distance, 1) / exact) / math.log(max_distance / exact) * (buckets - exact)
     far = np.minimum(exact + steps.astype(np.int64), buckets - 1)

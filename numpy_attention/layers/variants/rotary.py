@@ -6,7 +6,7 @@ q_m · k_n is the same for (3, 1), (7, 5) and (12, 10). A rotation is undone by 
 """
 import numpy as np
 
-from ...engine.arguments import finite, rectangular, size, switch, whole
+from ...engine.arguments import finite, place, rectangular, size, switch
 from ...engine.layer import Layer, parts
 from .around_attention import AroundAttention
 
@@ -72,7 +72,7 @@ class Rotary(Layer):
 def places(x, offset, positions):
     """The places of x's rows, such that they broadcast to (..., L): (N, L) gets an axis for the heads."""
     if positions is None:
-        return whole("offset", offset) + np.arange(x.shape[-2])
+        return place("offset", offset) + np.arange(x.shape[-2])
     positions = rectangular("positions", positions)
     if positions.dtype.kind not in "iuf":
         raise TypeError(f"positions must be numbers, got dtype {positions.dtype}")

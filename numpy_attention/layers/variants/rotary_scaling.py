@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...engine.arguments import finite, size
+from ...engine.arguments import finite, one_of, size
 from .rotary import Rotary
 
 KINDS = ("default", "linear", "ntk", "llama3", "yarn")
@@ -76,16 +76,17 @@ def rotary_speeds(d, *, base=10000.0, kind="default", factor=1.0, low=None, high
     Source: Su et al. 2021, section 3.3; Chen et al. 2023 (linear); Peng et al. 2023 (YaRN), section 3.1 to 3.3 and
     definition 1 (dynamic NTK); Llama Team 2024, section 3.2 (llama3).
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
+    one_of("kind", kind, KINDS)
     low = 1.0 if low is None else low
     high = {"yarn": 32.0}.get(kind, 4.0) if high is None else high
     for name, number in (("base", base), ("factor", factor), ("low", low), ("high", high), ("original", original)):
-        finite(name, number, above=0)
+        finite(name, number, above=1 if name == "base" and kind == "yarn" else 0)
     if not low < high:
         raise ValueError(f"low must be below high, got {low} and {high}")
     d = size("d", d)
-    if kind == "ntk":
+    if d % 2:
+        raise ValueError(f"d must be even, since columns are turned in pairs; got {d}")
+    if kind == "ntk" and d > 2:                                         # a single pair turns at speed 1 for any base
         longer = max(size("length", original if length is None else length), original) / original
         base = base * (factor * longer - (factor - 1)) ** (d / (d - 2))
     speeds = float(base) ** (-np.arange(0, d, 2) / d)
