@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..words.files import write_whole
+from ..engine.layer import known_layer
+from ..words.files import path_of, write_whole
 from ..words.npz import Npz, read_ordinary
 
 LONGEST_TABLE = 100_000_000         # bytes that a .safetensors file may need besides its numbers
@@ -34,7 +35,8 @@ def save(layer, path):
     >>> folder.cleanup()
     """
     pack, _ = _format(path)
-    write_whole(path, pack({name: np.array(array, order="C") for name, array in layer.named_params().items()}))
+    params = known_layer(layer).named_params()
+    write_whole(path, pack({name: np.array(array, order="C") for name, array in params.items()}))
 
 
 def load(layer, path):
@@ -45,7 +47,7 @@ def load(layer, path):
         layer is as it was.
     """
     _, unpack = _format(path)
-    params = layer.named_params()
+    params = known_layer(layer).named_params()
     try:
         most = LONGEST_TABLE + 2 * sum(array.nbytes for array in params.values())
         arrays = unpack(read_ordinary(path, most))
@@ -67,7 +69,7 @@ def load(layer, path):
 
 def _format(path):
     """(pack, unpack) for the ending of `path`."""
-    suffix = Path(path).suffix
+    suffix = path_of("path", path).suffix
     if suffix not in FORMATS:
         raise ValueError(f"path must end in {' or '.join(FORMATS)}; got {path}")
     return FORMATS[suffix]
@@ -89,6 +91,10 @@ def unpack_npz(data):
 
 
 def _pack_safetensors(arrays):
+    for name, array in arrays.items():
+        if array.dtype not in (np.float16, np.float32, np.float64):
+            raise ValueError(f"{name} is {array.dtype}, which a .safetensors file cannot hold: give a path that ends "
+                             "in .npz")
     save_bytes = _safetensors().save
     return save_bytes(arrays, metadata={"sha256": _digest(arrays)})     # one key: several come out in any order
 

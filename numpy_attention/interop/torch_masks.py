@@ -7,7 +7,7 @@ scores in both; here that is a bias, and its -inf, which hides, becomes a mask.
 """
 import numpy as np
 
-from ..engine.arguments import rectangular
+from ..engine.arguments import rectangular, size
 from ..engine.mask_and_bias import fit_mask
 
 
@@ -81,6 +81,8 @@ def mask_to_torch_true_hides(mask, shape):
     """
     if mask is None:
         return None
+    if len(shape) != 4:
+        raise ValueError(f"shape must be that of the weights, (N, H, L, S); got {tuple(shape)}")
     N, H, L, S = shape
     hidden = ~fit_mask(mask, (N, H, L, S))
     if hidden.ndim == 2:
@@ -121,7 +123,7 @@ def _per_head(array, num_heads):
         return array
     if array.ndim != 3:
         raise ValueError(f"attn_mask must have shape (L, S) or (N·H, L, S); got {array.shape}")
-    if num_heads is None or num_heads < 1 or len(array) % num_heads:
+    if num_heads is None or len(array) % size("num_heads", num_heads):
         raise ValueError(f"attn_mask has shape (N·H, L, S) = {array.shape}: give num_heads = H, a divisor of "
                          f"{len(array)}; got {num_heads}")
     return array.reshape(-1, num_heads, *array.shape[1:])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.layer import known_layer
 from ..layers.embedding import Embedding
 from ..layers.feed_forward import FeedForward
 from ..layers.layer_norm import LayerNorm
@@ -55,7 +56,7 @@ class Pieces(NamedTuple):
 
 def torch_pieces(layer, which="params", prefix=""):
     """{PyTorch's name: Pieces} for all parameters of a layer and its sublayers, or for their gradients ("grads")."""
-    if isinstance(layer, MultiHeadAttention):
+    if isinstance(known_layer(layer), MultiHeadAttention):
         return _attention(layer, which, prefix)
     own = next((names for kind, names in OWN_NAMES.items() if isinstance(layer, kind)), {})
     renamed = next((names for kind, names in SUBLAYER_NAMES.items() if isinstance(layer, kind)), {})

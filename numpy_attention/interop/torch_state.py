@@ -95,7 +95,13 @@ def _checked(name, value, found):
 
 
 def _elsewhere(pieces, state_dict, prefix):
-    """A hint, if all that is missing is there under a longer name, as wrappers such as DataParallel make it."""
+    """A hint, if all that is missing is there in a dict inside of this one, or under a longer name, as wrappers such as
+    DataParallel make it.
+    """
+    inside = next((key for key, value in state_dict.items() if isinstance(value, Mapping) and value
+                   and any(hasattr(array, "shape") for array in value.values())), None)
+    if inside is not None:
+        return f". This looks like a whole checkpoint: give its entry {inside!r}"
     names = [name for name in state_dict if isinstance(name, str)]
     first = next(iter(pieces), "").removeprefix(prefix)
     starts = dict.fromkeys(name.removesuffix(first) for name in names if first and name.endswith(first))

@@ -16,6 +16,7 @@ from collections import Counter
 import numpy as np
 
 from ..engine.arguments import is_number, positive, switch
+from ..engine.layer import known_layer
 
 SMALL = 1 << 15         # numbers: a larger array is updated by itself
 
@@ -39,7 +40,7 @@ class Optimizer:
     def __init__(self, layer, lr, weight_decay=0.0):
         if not callable(lr):
             in_range("lr", lr)
-        self.layer, self.lr, self.weight_decay = layer, lr, in_range("weight_decay", weight_decay)
+        self.layer, self.lr, self.weight_decay = known_layer(layer), lr, in_range("weight_decay", weight_decay)
         self.steps = 0
         self.state = {slot: {name: np.zeros_like(p) for name, p in layer.named_params().items()} for slot in self.slots}
 
@@ -47,8 +48,11 @@ class Optimizer:
         """Move every parameter of the layer by one step, in place."""
         params, grads = {}, {}
         for name, owner, own_name in learned(self.layer):
-            params[name], grads[name] = owner.params[own_name], owner.grads.get(own_name)
+            params[name], grads[name] = owner.params[own_name], gradient(owner, own_name)
             check_gradient(name, params[name], grads[name])
+            if self.slots and np.shape(self.state[self.slots[0]].get(name)) != params[name].shape:
+                raise ValueError(f"{name} has another shape than when this optimizer was made, or was not there: make "
+                                 "a new optimizer, whose running means fit it")
         groups = [(names, _as_one(grads, names)) for names in self._groups(params, grads)]
         for names, g in groups:
             check_finite(names, g, grads)
@@ -240,12 +244,21 @@ def _take_apart(vector, table, names):
         start += array.size
 
 
+def gradient(owner, name):
+    """The gradient of a layer's learned array, None where there is none; that of a single number may be a number."""
+    return np.asarray(owner.grads[name]) if name in owner.grads else None
+
+
 def check_gradient(name, p, g):
-    """The gradient of the parameter `name` is there and fits, or an error says what is wrong."""
+    """The parameter `name` can be moved and its gradient is there and fits, or an error says what is wrong."""
     if g is None:
         raise RuntimeError(f"{name} has no gradient yet: run forward and backward before the step")
     if g.shape != p.shape:
         raise ValueError(f"the gradient of {name} must have its shape, {p.shape}; got {g.shape}")
+    if p.dtype.kind != "f" or g.dtype.kind not in "fiu":
+        raise TypeError(f"{name} and its gradient must be real numbers; they are {p.dtype} and {g.dtype}")
+    if not p.flags.writeable:
+        raise ValueError(f"{name} is read-only: give the layer a copy of its own, which may be changed")
 
 
 def check_finite(names, vector, grads):
@@ -289,8 +302,8 @@ def clip_grad_norm(layer, max_norm):
     Source: Pascanu, Mikolov and Bengio 2013, algorithm 1.
     """
     max_norm = longest("max_norm", max_norm)
-    owned = learned(layer)
-    grads = {name: owner.grads[own_name] for name, owner, own_name in owned if own_name in owner.grads}
+    owned = learned(known_layer(layer))
+    grads = {name: gradient(owner, own_name) for name, owner, own_name in owned if own_name in owner.grads}
     if missing := sorted({name for name, _, _ in owned} - set(grads)):
         raise RuntimeError(f"{missing[0]} has no gradient yet: run forward and backward before clipping")
     with np.errstate(all="ignore"):

@@ -13,8 +13,14 @@ from pathlib import Path
 
 def path_of(name, value):
     """`value` as a Path, or an error that names it."""
-    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or not os.fspath(value):
         raise TypeError(f"{name} must be the path of a file, got {value!r}")
+    try:
+        possible = b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise ValueError(f"{name} must be the path of a file, and no file can be called {value!r}")
     return Path(value)
 
 

@@ -251,3 +251,18 @@ def test_without_the_safetensors_package_the_error_says_what_to_do(tmp_path, mon
     (tmp_path / "layer.safetensors").write_bytes(b"anything")
     with pytest.raises(ImportError, match="pip install"):
         na.interop.load(layer(), tmp_path / "layer.safetensors")
+
+
+def test_complex_parameters_go_into_npz_only(tmp_path):
+    written = na.Linear(3, 2, rng=0, dtype=np.complex128)
+    na.interop.save(written, tmp_path / "x.npz")
+    assert_same(na.interop.load(na.Linear(3, 2, dtype=np.complex128), tmp_path / "x.npz"), snapshot(written))
+    with pytest.raises(ValueError, match="W is complex128, which a .safetensors file cannot hold"):
+        na.interop.save(written, tmp_path / "x.safetensors")
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "", b"x.npz", io.BytesIO(), "a\0.npz", "a\ud800.npz"], ids=repr)
+def test_what_is_no_path(wrong):
+    for call in (lambda: na.interop.save(na.Linear(2, 2), wrong), lambda: na.interop.load(na.Linear(2, 2), wrong)):
+        with pytest.raises((TypeError, ValueError), match="^path must be the path of a file"):
+            call()

@@ -136,3 +136,13 @@ def test_sdpa_masks_mean_what_they_mean_there(case):
     out = attention(given["query"], given["key"], given["value"],
                     **from_shows(given["attn_mask"], rank=given["query"].ndim))
     assert case.mismatches({"out": out, "attn": attention.weights}) == []
+
+
+@pytest.mark.parametrize(("call", "says"), [
+    (lambda: na.interop.masks_from_torch_true_hides(np.ones((4, 3, 3), bool), num_heads="2"), "num_heads must be"),
+    (lambda: na.interop.masks_from_torch_true_hides(np.ones((4, 3, 3), bool), num_heads=0), "num_heads must be"),
+    (lambda: na.interop.mask_to_torch_true_hides(na.causal_mask(3), (2, 3, 3)), r"shape must be .* \(N, H, L, S\)"),
+])
+def test_sizes_that_do_not_fit(call, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        call()

@@ -257,3 +257,19 @@ def test_a_masked_array_would_lose_its_mask():
                  lambda: na.check_gradients(na.Softmax(), np.ma.masked_array([1., 2.])).assert_ok()):
         with pytest.raises((TypeError, AssertionError), match="masked array, and its mask would be lost"):
             call()
+
+
+@pytest.mark.parametrize("key", ["state_dict", "model"])
+def test_a_checkpoint_with_the_state_dict_inside_of_it(key):
+    state = na.interop.to_torch(na.Linear(3, 2, rng=0))
+    with pytest.raises(ValueError, match=f"This looks like a whole checkpoint: give its entry '{key}'$"):
+        na.interop.from_torch(na.Linear(3, 2), {"epoch": 3, key: state, "optimizer": {"lr": 0.1}})
+
+
+@pytest.mark.parametrize("wrong", [None, {}, na.Linear, "layer"])
+def test_only_layers_have_parameters(wrong, tmp_path):
+    for call in (lambda: na.interop.to_torch(wrong), lambda: na.interop.from_torch(wrong, {}),
+                 lambda: na.interop.grads_to_torch(wrong), lambda: na.interop.save(wrong, tmp_path / "x.npz"),
+                 lambda: na.interop.load(wrong, tmp_path / "x.npz")):
+        with pytest.raises(TypeError, match="^layer must be a layer"):
+            call()

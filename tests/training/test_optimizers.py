@@ -307,3 +307,78 @@ def test_adam_without_memory_forgets_a_large_gradient_at_once():
         layer.grads["W"] = np.full((1, 1), g, np.float32)
         optimizer.step()
         assert_allclose(before - layer.params["W"], 0.1, rtol=1e-4)
+
+
+def moved_once(make):
+    layer = na.Linear(3, 2, rng=0)
+    optimizer = make(layer)
+    layer(np.ones((4, 3))), layer.backward(np.ones((4, 2)))
+    return layer, optimizer
+
+
+def other_shape(layer):
+    layer.params["W"], layer.grads["W"] = np.zeros((3, 5)), np.ones((3, 5))
+
+
+def one_more(layer):
+    layer.params["c"], layer.grads["c"] = np.zeros(2), np.ones(2)
+
+
+def read_only(layer):
+    layer.params["W"].setflags(write=False)
+
+
+def complex_params(layer):
+    layer.params["W"] = layer.params["W"] * 1j
+
+
+def complex_grads(layer):
+    layer.grads["b"] = layer.grads["b"] * 1j
+
+
+@pytest.mark.parametrize(("spoil", "says"), [
+    (other_shape, "W has another shape than when this optimizer was made"),
+    (one_more, "c has another shape .* or was not there"), (read_only, "W is read-only"),
+    (complex_params, "W and its gradient must be real numbers"),
+    (complex_grads, "b and its gradient must be real numbers"),
+])
+@pytest.mark.parametrize("make", [na.Adam, na.AdamW, lambda layer: na.SGD(layer, lr=0.1, momentum=0.9)],
+                         ids=["Adam", "AdamW", "SGD"])
+def test_a_step_that_cannot_be_done_changes_nothing(make, spoil, says):
+    layer, optimizer = moved_once(make)
+    spoil(layer)
+    params, state = ({name: array.copy() for name, array in table.items()}
+                     for table in (layer.params, optimizer.state_dict()))
+    with pytest.raises((TypeError, ValueError), match=says):
+        optimizer.step()
+    assert all((layer.params[name] == array).all() for name, array in params.items())
+    assert all((optimizer.state_dict()[name] == array).all() for name, array in state.items())
+
+
+@pytest.mark.parametrize("wrong", [None, {"W": 1}, [na.Linear(2, 2)], na.Linear])
+def test_only_layers_learn(wrong):
+    for call in (lambda: na.Adam(wrong), lambda: na.SGD(wrong, 0.1), lambda: na.clip_grad_norm(wrong, 1.0)):
+        with pytest.raises(TypeError, match="^layer must be a layer"):
+            call()
+
+
+def test_a_single_number_may_have_a_number_as_its_gradient():
+    class Scale(na.Layer):
+        def __init__(self):
+            super().__init__()
+            self.params["scale"] = np.array(2.0)
+
+        def forward(self, x):
+            out = x * self.params["scale"]
+            self.cache = {"x": x, "out": out}
+            return out
+
+        def backward(self, dout):
+            self.grads = {"scale": float((dout * self.cache["x"]).sum())}
+            return dout * self.params["scale"]
+
+    layer = Scale()
+    layer([1., 2.]), layer.backward([1., 1.])
+    assert na.clip_grad_norm(layer, 10.0) == 3.0
+    na.SGD(layer, lr=0.5).step()
+    assert layer.params["scale"] == 0.5
