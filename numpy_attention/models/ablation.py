@@ -5,9 +5,11 @@ switched off disturbs the model. So as many heads of the same layers, drawn by l
 """
 import numpy as np
 
-from ..engine.arguments import generator
+from ..engine.arguments import count, generator
+from ..training.measure import head_pairs
 from .apart import apart
 from .edits import Edited, head_columns, read, read_edited
+from .question import measured, one_text
 
 
 def without_heads(model, heads):
@@ -20,11 +22,7 @@ def without_heads(model, heads):
     False
     """
     twin, off = apart(model).eval(), {}
-    for layer, head in heads:
-        attentions = twin.attentions()
-        if not (0 <= layer < len(attentions) and 0 <= head < attentions[layer].split.num_heads):
-            raise ValueError(f"there is no head {head} in layer {layer}: the model has {len(attentions)} layers of "
-                             f"{attentions[0].split.num_heads} heads, counted from 0")
+    for layer, head in head_pairs("heads", heads, model):
         off.setdefault(layer, []).append(head)
     for layer, gone in off.items():
         mha = twin.blocks[layer].attention
@@ -49,7 +47,7 @@ def ablate(model, ids, heads, measure, *, controls=10, rng=0):
 
     Source: Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 3.
     """
-    heads, rng = [tuple(map(int, pair)) for pair in heads], generator(rng)
+    heads, controls, rng = head_pairs("heads", heads, model), count("controls", controls), generator(rng)
     numbers = [attention.split.num_heads for attention in model.attentions()]
     others = []
     for _ in range(controls):
@@ -61,8 +59,9 @@ def ablate(model, ids, heads, measure, *, controls=10, rng=0):
                 raise ValueError(f"layer {layer} has {len(free)} other heads; {len(own)} are needed to compare with")
             drawn += [(layer, int(head)) for head in rng.choice(free, len(own), replace=False)]
         others.append(drawn)
-    measured = [float(measure(read(without_heads(model, off), ids)[0])) for off in ([], heads, *others)]
-    return measured[0], measured[1], measured[2:]
+    whole, without, *compared = [float(measured(measure, read(without_heads(model, off), ids)[0], together=True))
+                                 for off in ([], heads, *others)]
+    return whole, without, compared
 
 
 def head_effects(model, ids, measure):
@@ -75,8 +74,8 @@ def head_effects(model, ids, measure):
     >>> head_effects(model, [[1, 2, 3]], lambda logits: logits[:, -1, 4]).shape
     (2, 2)
     """
-    ids = np.atleast_2d(ids)
-    whole, found = measure(read(model, ids)[0])[0], []
+    ids, found = one_text("ids", ids), []
+    whole = measured(measure, read(model, ids)[0])[0]
     for layer, mha in enumerate(model.attentions()):
         heads = range(mha.split.num_heads)
 
@@ -85,8 +84,8 @@ def head_effects(model, ids, measure):
                 concat[head, :, head_columns(mha, head)] = 0
             return concat
 
-        found.append(whole - measure(read_edited(model, np.repeat(ids, len(heads), axis=0), layer, "heads",
-                                                 before=one_each)))
+        found.append(whole - measured(measure, read_edited(model, np.repeat(ids, len(heads), axis=0), layer, "heads",
+                                                           before=one_each)))
     return np.array(found)
 
 

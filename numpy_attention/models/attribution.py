@@ -6,7 +6,8 @@ fixed everything is linear, so the logit splits into parts that add up to it exa
 """
 import numpy as np
 
-from .edits import head_columns, one_text, read
+from .edits import head_columns, read
+from .question import logit_of, one_text, place_of, words_of
 
 
 def direct_logits(model, ids, word, place=-1):
@@ -33,8 +34,8 @@ def direct_logits(model, ids, word, place=-1):
     logits, twin = read(model, one_text("ids", ids))
     W = twin.embedding.params["W"].T if getattr(twin, "tied", False) else twin.unembedding.params["W"]
     b = twin.unembedding.params.get("b", np.zeros(W.shape[1]))
-    words = np.atleast_1d(word)
-    signs = np.array([1.0, -1.0])[:len(words)]
+    words, signs = map(list, zip(*words_of(word, W.shape[1]), strict=True))
+    place = place_of(place, logits.shape[1])
     column, beta = W[:, words] @ signs, 0.0                                 # (D,), the direction that is read
     last = twin.blocks[-1].cache
     row = last["out" if "out" in last else "heard"][0, place].astype(float)
@@ -59,4 +60,4 @@ def direct_logits(model, ids, word, place=-1):
         thought.append(float(added @ column))
     return {"heads": np.array(heads), "feed_forward": np.array(thought),
             "embedding": float(twin.blocks[0].cache["x"][0, place] @ column), "biases": biases,
-            "logit": float(logits[0, place, words] @ signs)}
+            "logit": float(logit_of(logits, word, place)[0])}

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..engine.layer import Layer
 from .apart import apart
+from .question import texts
 
 
 class Edited(Layer):
@@ -37,13 +38,10 @@ class Edited(Layer):
 def read(model, ids, **options):
     """(logits, the twin that read the ids): the model's own caches are left alone.
 
-    Raises: ValueError unless ids are (N, L) or (L,).
+    Raises: ValueError/TypeError unless ids are (N, L) or (L,), without an option that the model does not take.
     """
-    ids = np.asarray(ids)
-    if ids.ndim not in (1, 2) or not ids.size:
-        raise ValueError(f"ids must have shape (N, L) or (L,), with at least one token; got {ids.shape}")
     twin = apart(model).eval()
-    return twin(ids.reshape(-1, ids.shape[-1]), **options), twin
+    return twin(np.atleast_2d(texts(ids)), **options), twin
 
 
 def read_edited(model, ids, layer, part, **change):
@@ -67,12 +65,3 @@ def head_columns(attention, head):
     """The columns of concat that a head fills."""
     d_v = len(attention.output_proj.params["W"]) // attention.split.num_heads
     return slice(head * d_v, (head + 1) * d_v)
-
-
-def one_text(name, ids):
-    """ids as (1, L): a single text, or an error."""
-    ids = np.asarray(ids)
-    ids = ids[None] if ids.ndim == 1 else ids
-    if ids.ndim != 2 or len(ids) != 1 or not ids.size:
-        raise ValueError(f"{name} must be one text, ids of shape (L,) or (1, L); got {ids.shape}")
-    return ids

@@ -7,6 +7,7 @@ change the answer, and only where more of it would help.
 import numpy as np
 
 from .edits import read
+from .question import dlogits_of
 
 
 def rollout(model, ids):
@@ -47,14 +48,6 @@ def gradient_attention(model, ids, word, place=-1):
     Source: Chefer, Gur and Wolf 2021, "Generic Attention-model Explainability", equation (5).
     """
     logits, twin = read(model, ids)
-    twin.backward(one_logit(logits, word, place))
+    twin.backward(dlogits_of(logits, word, place))
     return np.stack([np.maximum(attention.weights * attention.grads["weights"], 0).mean(axis=1)
                      for attention in twin.attentions()])
-
-
-def one_logit(logits, word, place=-1):
-    """The upstream gradient of one logit (or, of a pair of words, of their difference): 1 there, 0 elsewhere."""
-    upstream = np.zeros_like(logits)
-    for one, sign in zip(np.atleast_1d(word), (1, -1), strict=False):
-        upstream[:, place, one] += sign
-    return upstream

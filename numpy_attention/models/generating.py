@@ -10,6 +10,7 @@ from ..engine.arguments import count, generator, listed, size
 from ..masks import padding_mask
 from .apart import apart
 from .decoding import Decoding
+from .question import id_rows
 from .sampling import choose, sampling_settings
 
 
@@ -40,7 +41,7 @@ def generate(model, prompt, n, *, temperature=0.0, top_k=None, top_p=None, seed=
         raise TypeError(f"each must be a function that takes a new piece; got {each!r}")
     given = [tokens.encode(prompt)] if text else listed("prompt", prompt, "ids, or a text")
     several = not text and np.ndim(given[0] if len(given) else 0) > 0
-    rows = [[count("an id of the prompt", word) for word in row] for row in (given if several or text else [given])]
+    rows = id_rows("prompt", given if several or text else [given])
     if not rows or not all(rows):
         raise ValueError("the prompt is empty: give at least one token")
     settings = dict(zip(("temperature", "top_k", "top_p"), sampling_settings(temperature, top_k, top_p), strict=True))
@@ -49,6 +50,8 @@ def generate(model, prompt, n, *, temperature=0.0, top_k=None, top_p=None, seed=
     ends, words = {count("stop", s) for s in stop if not isinstance(s, str)}, [s for s in stop if isinstance(s, str)]
     if words and tokens is None:
         raise ValueError("a text as stop needs a tokenizer: give ids")
+    if "" in words:
+        raise ValueError("a text as stop must not be empty: every text contains it")
     rng, new, done, shown = generator(seed, "seed"), [[] for _ in rows], [False] * len(rows), ""
     reading = _with_cache(model, rows, n) if hasattr(model, "architecture") else _without_cache(model, rows)
     logits = next(reading)
@@ -73,7 +76,7 @@ def generate(model, prompt, n, *, temperature=0.0, top_k=None, top_p=None, seed=
 def _with_cache(model, rows, n):
     """Yields the logits of the last places, (N, V); takes the next ids, (N,), by send."""
     longest = max(map(len, rows))
-    if model.architecture.rope is None and longest + n > model.architecture.places:
+    if model.architecture.rope is None and longest + n - 1 > model.architecture.places:     # the last is not read
         raise ValueError(f"{longest} tokens and {n} more do not fit: this model's table of positions has "
                          f"{model.architecture.places} rows")
     decoding = Decoding(model, longest + n, batch=len(rows))

@@ -6,6 +6,7 @@ earlier: the last norm and the table of words, applied to the stream between two
 import numpy as np
 
 from .edits import read
+from .question import place_of
 
 
 def logit_lens(model, ids, place=-1):
@@ -25,7 +26,8 @@ def logit_lens(model, ids, place=-1):
     _, twin = read(model, ids)
     stream = [twin.blocks[0].cache["x"], *(block.cache["out"] if "out" in block.cache else block.cache["heard"]
                                            for block in twin.blocks)]
-    return read_off(twin, np.stack(stream)[..., place, :])
+    stream = np.stack(stream)                                               # (layers + 1, N, L, D)
+    return read_off(twin, stream[..., place_of(place, stream.shape[-2]), :])
 
 
 def read_off(model, stream):

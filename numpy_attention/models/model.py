@@ -6,14 +6,16 @@ every head are kept, and backward goes all the way down to the embeddings.
 """
 import numpy as np
 
-from ..engine.arguments import generator
+from ..engine.arguments import generator, rectangular, switch
 from ..engine.layer import Layer
+from ..engine.mask_and_bias import fit_mask
 from ..layers.embedding import Embedding
 from ..layers.variants.qk_norm import QKNormAttention
 from ..masks import window_mask
 from .decoding import CachedAttention
 from .heads import make_head
 from .parts import make_block, make_norm
+from .question import texts
 from .steady import steady
 
 
@@ -98,12 +100,12 @@ class LanguageModel(Layer):
     def forward(self, ids, types=None, *, mask=None, positions=None, last=False):
         a, before = self.architecture, self.held
         # 1. What is each token, and where does it stand?
-        embedded = self.embedding(ids)                                      # (N,L) -> (N,L,D)
+        embedded = self.embedding(texts(ids))                               # (N,L) -> (N,L,D)
         L = embedded.shape[-2]
         positions = _checked_positions(positions, before, embedded.shape[:-1], a)
         placed = embedded
         if self.types is not None:
-            placed = placed + self.types(np.zeros(L, int) if types is None else types)
+            placed = placed + self.types(np.zeros(L, int) if types is None else _checked_types(types, embedded))
         if self.positions is not None:
             placed = placed + self.positions(before + np.arange(L) if positions is None else positions)
         if self.embedding_norm is not None:
@@ -113,7 +115,7 @@ class LanguageModel(Layer):
         for block, window in zip(self.blocks, a.windows, strict=True):
             turn_by(block.attention, positions)
             if window not in masks:
-                masks[window] = self._mask(mask, L, before, window)
+                masks[window] = self._mask(mask, embedded.shape[:-1], before, window)
             stream = block(stream, mask=masks[window])                      # (N,L,D)
         # 3. Read the words off the rows.
         hidden = stream if self.norm is None else self.norm(stream)         # (N,L,D)
@@ -121,7 +123,7 @@ class LanguageModel(Layer):
         if self.unembedding is None:
             return hidden
         table = (self.embedding.params["W"].view(),) if self.tied else ()   # a view: what is cached becomes read-only
-        read = hidden[..., -1:, :] if last else hidden
+        read = hidden[..., -1:, :] if switch("last", last) else hidden
         self.cache["logits"] = logits = self.unembedding(read, *table)      # (N,L,D) (V,D) -> (N,L,V)
         return logits
 
@@ -155,12 +157,14 @@ class LanguageModel(Layer):
         if self.unembedding is not None:
             self.grads["logits"] = dlogits
 
-    def _mask(self, mask, L, before, window):
+    def _mask(self, mask, rows, before, window):
         """The caller's mask and the model's own together, over the tokens held before and these."""
-        if not self.architecture.causal or (before + L == L == 1 and mask is None):
+        a, (*N, L) = self.architecture, rows
+        mask = fit_mask(mask, (*N, a.heads, L, before + L))
+        if not a.causal or (before + L == L == 1 and mask is None):
             return mask
         own = window_mask(L, before + L, left=None if window is None else window - 1, right=0, offset=before)
-        return own if mask is None else np.asarray(mask) & own
+        return own if mask is None else mask & own
 
 
 def turn_by(mha, positions):
@@ -176,11 +180,18 @@ def turn_by(mha, positions):
             turn.positions = None if positions is None else positions[..., None, :]
 
 
+def _checked_types(types, embedded):
+    """The caller's token types, (N, L) or (L,), or an error."""
+    if types.shape not in (embedded.shape[:-1], embedded.shape[-2:-1]):
+        raise ValueError(f"types must have shape (N, L) = {embedded.shape[:-1]} or (L,); got {types.shape}")
+    return types
+
+
 def _checked_positions(positions, before, shape, architecture):
     """The caller's positions, checked; None for 0, 1, 2, …"""
     last = before + shape[-1] - 1
     if positions is not None:
-        positions = np.asarray(positions)
+        positions = rectangular("positions", positions)
         if positions.dtype.kind not in "iu" or positions.shape not in (shape, shape[-1:]):
             raise ValueError(f"positions must be whole numbers of shape (N, L) = {shape} or (L,); "
                              f"got {positions.dtype} of shape {positions.shape}")

@@ -6,12 +6,14 @@ makes the difference passes through that spot. Every spot is tried: a matrix of 
 """
 import numpy as np
 
-from .edits import head_columns, one_text, read, read_edited
+from ..engine.arguments import one_of
+from .edits import head_columns, read, read_edited
+from .question import logit_of, measured, one_text
 
 
 def logit_difference(first, second, place=-1):
     """A measure: by how much the logit of one word exceeds that of another, at one place: (N, L, V) -> (N,)."""
-    return lambda logits: logits[:, place, first] - logits[:, place, second]
+    return lambda logits: logit_of(logits, (first, second), place)
 
 
 def patch(model, clean, corrupted, measure, *, what="rows"):
@@ -39,10 +41,9 @@ def patch(model, clean, corrupted, measure, *, what="rows"):
     if clean.shape != corrupted.shape:
         raise ValueError(f"clean and corrupted must have the same length, token by token; they have {clean.shape[1]} "
                          f"and {corrupted.shape[1]}")
-    if what not in WHAT:
-        raise ValueError(f"what must be one of {', '.join(WHAT)}; got {what!r}")
+    one_of("what", what, WHAT)
     logits, kept = read(model, clean)
-    best, worst = float(measure(logits)[0]), float(measure(read(model, corrupted)[0])[0])
+    best, worst = (float(measured(measure, these)[0]) for these in (logits, read(model, corrupted)[0]))
     if best == worst:
         raise ValueError(f"the measure is {best} for both texts: it does not tell them apart")
     found = [WHAT[what](model, kept, corrupted, layer, measure) for layer in range(len(kept.blocks))]
@@ -58,7 +59,7 @@ def _rows(model, kept, ids, layer, measure):
         out[places, places] = before
         return out
 
-    return measure(read_edited(model, np.repeat(ids, len(places), axis=0), layer, "block", after=put_in))
+    return measured(measure, read_edited(model, np.repeat(ids, len(places), axis=0), layer, "block", after=put_in))
 
 
 def _heads(model, kept, ids, layer, measure):
@@ -71,7 +72,7 @@ def _heads(model, kept, ids, layer, measure):
             concat[head, :, head_columns(mha, head)] = before[:, head_columns(mha, head)]
         return concat
 
-    return measure(read_edited(model, np.repeat(ids, len(heads), axis=0), layer, "heads", before=put_in))
+    return measured(measure, read_edited(model, np.repeat(ids, len(heads), axis=0), layer, "heads", before=put_in))
 
 
 def _layers(model, kept, ids, layer, measure):
@@ -80,7 +81,8 @@ def _layers(model, kept, ids, layer, measure):
     for part in ("attention", "feed_forward"):
         inner = getattr(kept.blocks[layer], part)
         found.append(np.nan if inner is None else
-                     measure(read_edited(model, ids, layer, part, after=lambda _, out=inner: out.cache["out"]))[0])
+                     measured(measure, read_edited(model, ids, layer, part,
+                                                   after=lambda _, out=inner: out.cache["out"]))[0])
     return found
 
 

@@ -1,8 +1,9 @@
 """Saliency and loss: which tokens does an answer hang on, and which did the model see coming?"""
 import numpy as np
 
+from ..engine.arguments import listed
 from .edits import read
-from .flow import one_logit
+from .question import dlogits_of, id_rows
 
 
 def saliency(model, ids, word, place=-1):
@@ -20,7 +21,7 @@ def saliency(model, ids, word, place=-1):
     Source: Denil et al. 2014; Sundararajan et al. 2017 discuss what it misses.
     """
     logits, twin = read(model, ids)
-    twin.backward(one_logit(logits, word, place))
+    twin.backward(dlogits_of(logits, word, place))
     return (twin.cache["embedded"] * twin.grads["embedded"]).sum(axis=-1)
 
 
@@ -55,7 +56,10 @@ def sentence_embeddings(model, sentences, *, normalise=True):
 
     Source: Reimers and Gurevych 2019 (Sentence-BERT), section 3.
     """
-    rows = [model.tokens.encode(s) if isinstance(s, str) else list(s) for s in sentences]
+    sentences, tokens = listed("sentences", sentences, "texts, or of lists of ids"), getattr(model, "tokens", None)
+    if tokens is None and any(isinstance(s, str) for s in sentences):
+        raise ValueError("this model came without a tokenizer: give the sentences as ids")
+    rows = id_rows("sentences", [tokens.encode(s) if isinstance(s, str) else s for s in sentences])
     if not rows or not all(rows):
         raise ValueError("give at least one sentence, and none that is empty")
     longest = max(map(len, rows))

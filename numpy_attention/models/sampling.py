@@ -28,13 +28,13 @@ def choose(logits, *, temperature=0.0, top_k=None, top_p=None, rng=None):
     Source: Holtzman et al. 2020 (top-p, section 3.1); Fan et al. 2018 (top-k).
     """
     logits = rectangular("logits", logits)
-    if logits.ndim != 2 or logits.dtype.kind not in "fiu" or not logits.size or np.isnan(logits).any():
-        raise ValueError(f"logits must be numbers of shape (N, V), without NaN; got {logits.dtype} of shape "
-                         f"{logits.shape}")
+    if logits.ndim != 2 or logits.dtype.kind not in "fiu" or not logits.size or not np.isfinite(logits.max(-1)).all():
+        raise ValueError("logits must be numbers of shape (N, V), without NaN and +inf, and not -inf for all words of "
+                         f"a row; got {logits.dtype} of shape {logits.shape}")
     logits, (temperature, top_k, top_p) = logits.astype(float), sampling_settings(temperature, top_k, top_p)
     if temperature == 0:
         return logits.argmax(axis=-1)
-    shares = shares_of(logits / temperature)
+    shares = shares_of(logits, temperature)
     order = np.argsort(-shares, axis=-1, kind="stable")                     # the likeliest first
     sorted_shares = np.take_along_axis(shares, order, axis=-1)
     if top_k is not None:
@@ -57,7 +57,8 @@ def sampling_settings(temperature, top_k, top_p):
     return temperature, top_k if top_k is None else size("top_k", top_k), top_p
 
 
-def shares_of(logits):
-    """softmax over the last axis, in float64."""
-    raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+def shares_of(logits, temperature=1.0):
+    """softmax(logits / temperature) over the last axis, in float64."""
+    with np.errstate(over="ignore"):        # beside the likeliest word, one that is far below has a share of 0
+        raised = np.exp((logits - logits.max(axis=-1, keepdims=True)) / temperature)
     return raised / raised.sum(axis=-1, keepdims=True)

@@ -7,7 +7,7 @@ first: a sink.
 """
 import numpy as np
 
-from ..engine.arguments import generator
+from ..engine.arguments import generator, size
 from ..training import prefix_match_score, previous_token_score
 from .edits import read
 
@@ -45,7 +45,11 @@ def repeated_tokens(vocab, length, *, times=2, batch=1, avoid=(), rng=0):
     (True, (1, 8))
     """
     rng = generator(rng)
+    vocab, length, times, batch = (size(name, value) for name, value in (
+        ("vocab", vocab), ("length", length), ("times", times), ("batch", batch)))
     known = np.setdiff1d(np.arange(vocab), avoid)
+    if not known.size:
+        raise ValueError(f"avoid must leave some of the {vocab} tokens; got {avoid!r}")
     rows = [rng.choice(known, length, replace=length > len(known)) for _ in range(batch)]
     return np.tile(np.array(rows), times)
 

@@ -12,6 +12,7 @@ from ..engine.arguments import count, fraction, listed, size, switch
 from ..engine.threads import one_thread_each
 from ..words.files import path_of
 from .checkpoint import load_checkpoint, save_checkpoint
+from .measure import head_pairs
 from .run import set_up
 from .step import Diverged
 
@@ -52,7 +53,7 @@ def train(task, model=None, *, steps=None, stop_at=None, seed=0, batch_size=64, 
                     for name, file in (("save", save), ("resume", resume)))
     run = set_up(task, model, optimizer=optimizer, lr=lr, warmup=warmup, batch_size=size("batch_size", batch_size),
                  clip=clip, seed=seed, sizes=sizes)
-    watch = None if watch is None else run.watched(watch)
+    watch = None if watch is None else head_pairs("watch", watch, run.model)
     if resume is not None:
         load_checkpoint(resume, run)
     run.stopped = ""

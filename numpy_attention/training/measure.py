@@ -8,6 +8,7 @@ import contextlib
 
 import numpy as np
 
+from ..engine.arguments import is_whole, listed
 from ..measures import row_entropy
 from .tasks.repeats import prefix_matches
 
@@ -91,7 +92,7 @@ def head_off(model, layer, head):
     """Switch one head off while in the with-block: what it found is not added to the stream.
 
     Args: layer, head: counted from 0.
-    Raises: ValueError if there is no such head.
+    Raises: ValueError/TypeError if there is no such head.
 
     >>> model = na.training.ToyModel(10, 8, heads=2, rng=0)
     >>> ids = [[1, 2, 3]]
@@ -103,11 +104,9 @@ def head_off(model, layer, head):
 
     Source: Michel et al. 2019, "Are Sixteen Heads Really Better than One?".
     """
-    attentions = model.attentions()
-    if not (0 <= layer < len(attentions) and 0 <= head < attentions[layer].split.num_heads):
-        raise ValueError(f"there is no head {head} in layer {layer}: the model has {len(attentions)} layers of "
-                         f"{attentions[0].split.num_heads} heads, counted from 0")
-    proj, H = attentions[layer].output_proj, attentions[layer].split.num_heads
+    (layer, head), = head_pairs("layer, head", [(layer, head)], model)
+    attention = model.attentions()[layer]
+    proj, H = attention.output_proj, attention.split.num_heads
     W = proj.params["W"]
     rows = np.arange(len(W)) // (len(W) // H) == head               # head h fills rows h·d_v to (h+1)·d_v of W_O
     proj.params["W"] = np.where(rows[:, None], W.dtype.type(0), W)
@@ -115,6 +114,19 @@ def head_off(model, layer, head):
         yield model
     finally:
         proj.params["W"] = W
+
+
+def head_pairs(name, heads, model):
+    """`heads` as (layer, head) pairs of the model, each once; or an error."""
+    numbers = [attention.split.num_heads for attention in model.attentions()]
+    there = {(layer, head) for layer, most in enumerate(numbers) for head in range(most)}
+    found = []
+    for pair in listed(name, heads, "(layer, head) pairs"):
+        if not (isinstance(pair, list | tuple | np.ndarray) and all(map(is_whole, pair)) and tuple(pair) in there):
+            raise ValueError(f"{name} must name heads of this model, as (layer, head) from {min(there)} to "
+                             f"{max(there)}; got {pair!r}")
+        found.append(tuple(map(int, pair)))
+    return list(dict.fromkeys(found))
 
 
 def head_costs(model, batch):

@@ -9,7 +9,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from ..engine.arguments import count, listed
+from ..engine.arguments import count
 from ..engine.layer import Layer
 from ..layers.cross_entropy import CrossEntropyLoss
 from ..masks import causal_mask
@@ -83,18 +83,6 @@ class Run:
         layers = [attention.weights[0].copy() for attention in self.model.attentions()]
         heads = watch or [(layer, head) for layer, weights in enumerate(layers) for head in range(len(weights))]
         self.snapshots[self.step] = {(layer, head): layers[layer][head] for layer, head in heads}
-
-    def watched(self, watch):
-        """`watch` as (layer, head) pairs of the model, or an error."""
-        heads = [attention.split.num_heads for attention in self.model.attentions()]
-        there = {(layer, head) for layer, most in enumerate(heads) for head in range(most)}
-        pairs = [tuple(pair) if isinstance(pair, list | tuple | np.ndarray) else pair
-                 for pair in listed("watch", watch, "(layer, head) pairs")]
-        for pair in pairs:
-            if pair not in there:
-                raise ValueError(f"watch must be pairs (layer, head) of this model, {min(there)} to {max(there)}; "
-                                 f"got {pair!r}")
-        return pairs
 
     @property
     def accuracy(self):

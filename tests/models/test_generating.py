@@ -92,7 +92,7 @@ def test_the_toy_models_of_the_lessons_write_on_too():
 
 @pytest.mark.parametrize(("arguments", "says"), [
     (([], 3), "the prompt is empty"), (([[1], []], 3), "the prompt is empty"), (("hello", 3), "without a tokenizer"),
-    (([1] * 30, 3), "30 tokens and 3 more do not fit"), (([1], 0), "n must be at least 1"),
+    (([1] * 30, 4), "30 tokens and 4 more do not fit"), (([1], 0), "n must be at least 1"),
     (([99], 1), "ids must lie in"),
 ])
 def test_what_cannot_be_written_is_said(arguments, says):
