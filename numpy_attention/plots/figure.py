@@ -19,6 +19,7 @@ from ..words.colours import ink
 from ..words.files import write_whole
 from ..words.labels import safe
 from .fonts import dress
+from .options import checked
 
 # Where each file format keeps a title, a description and its dates.
 METADATA = {
@@ -63,10 +64,13 @@ def background_of(figure):
 
 
 def styled(plot):
-    """A plot that draws under ``own_settings``, whatever style sheet the user has chosen."""
+    """A plot whose options are checked, and that draws under ``own_settings``, whatever style the user has chosen."""
+    plot = checked(plot)
+
     @functools.wraps(plot)
     def draw(*args, **options):
-        place = options.get("fig") or getattr(options.get("ax"), "figure", None)
+        place = options.get("fig")
+        place = getattr(options.get("ax"), "figure", None) if place is None else place
         ground = background_of(place) if isinstance(place, FigureBase) else matplotlib.colors.to_rgba(
             matplotlib.rcParams["figure.facecolor"])
         with own_settings(ground if ground[3] else None):

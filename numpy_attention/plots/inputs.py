@@ -9,6 +9,7 @@ import numpy as np
 
 from ..engine.mask_and_bias import fit_mask
 from ..masks import causal_mask
+from ..walkthrough import trace
 
 FORMS = "(L, S), (H, L, S), (N, H, L, S), or a list with one such array per layer"
 
@@ -95,6 +96,20 @@ def attentions(layer, path=""):
     for name, inner in layer.sublayers().items():
         found += attentions(inner, f"{path}.{name}".removeprefix("."))
     return found
+
+
+def read_trace(source):
+    """A trace, or the trace of a layer after its forward, or of a worked example; or an error.
+
+    >>> read_trace(na.worked_example("by-hand")).title
+    '我 爱 AI'
+    """
+    if is_trace(source):
+        return source
+    if is_layer(source) or hasattr(source, "trace"):
+        return trace(source)
+    raise TypeError("trace must be a trace of attention, as na.trace(layer) makes it, or the layer itself; got "
+                    + type(source).__name__)
 
 
 def read_heads(source, names, others, *, head=0, batch=0):
