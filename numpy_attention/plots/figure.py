@@ -7,7 +7,6 @@ follow the style: the fonts, and the background, against which all lines and wor
 import base64
 import functools
 import io
-from pathlib import Path
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -16,7 +15,7 @@ from matplotlib.patheffects import Normal
 from matplotlib.text import Text
 
 from ..words.colours import ink
-from ..words.files import write_whole
+from ..words.files import path_of, write_whole
 from ..words.labels import safe
 from .fonts import dress
 from .options import checked
@@ -145,7 +144,7 @@ def save(figure, path, *, dpi=150, text="outlines"):
     Returns: the path, as a Path.
     Raises: ValueError for another ending or another kind of text; RuntimeError for a .pgf without LaTeX.
     """
-    path = Path(path)
+    path = path_of("path", path)
     if path.suffix not in METADATA:
         raise ValueError(f"path must end in .png, .svg, .pdf or .pgf, not {path.name!r}")
     if text not in ("outlines", "live"):

@@ -10,7 +10,7 @@ from matplotlib.patches import ConnectionPatch
 
 from ..engine.arguments import listed, whole
 from ..words.colours import GREY, HUES
-from ..words.files import write_whole
+from ..words.files import path_of, write_whole
 from ..words.labels import safe
 from ..words.languages import each, say
 from .captions import each_line, key_axis, panel_name, pattern_words, query_axis
@@ -206,7 +206,7 @@ def save_film(
     ...     save_film(np.full((2, 3, 3), 1 / 3), [0, 10], folder + "/film.html").name
     'film.html'
     """
-    maps, path = to_array(snapshots, "snapshots"), Path(path)
+    maps, path = to_array(snapshots, "snapshots"), path_of("path", path)
     steps = [whole("steps", step) for step in listed("steps", steps, "whole numbers, one for each snapshot")]
     maps = maps[:, None] if maps.ndim == 3 else maps
     if maps.ndim != 4 or not len(maps):
@@ -222,10 +222,10 @@ def save_film(
     if len(names) != H:
         raise ValueError(f"names has {len(names)} entries, but there are H = {H} heads")
     rows, columns = read_both(query_tokens, key_tokens, L, S)
+    curve, curve_steps = _read_curve(curve, curve_steps)
     if path.suffix == ".gif":
         return _gif(maps, steps, path, query_tokens, key_tokens, mask, title, lang)
     hidden = None if mask is None else read_hidden(mask, (H, L, S))
-    curve, curve_steps = _read_curve(curve, curve_steps)
     known = np.isfinite(curve)
     curve, curve_steps = curve[known].tolist(), curve_steps[known].tolist()
     heads = []

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..words.colours import GREY, HUES, MAPS, WEIGHTS
-from ..words.files import write_whole
+from ..words.files import path_of, write_whole
 from ..words.labels import safe
 from ..words.languages import each, say
 from . import captions, statistics
@@ -91,7 +91,7 @@ def plot_model(
         f"each map: {L} queries × {S} keys; frame and word: what the head does, with the share that says so"))
     page.write(0.15, 0.12 + title_room(sheet.title), words, ha="left", fontsize=8, color=GREY,
                room=sheet.size[0] - 0.3)
-    small_bar(page, sheet.left, sheet.size[1] - 0.4, min(1.4, sheet.size[0] - sheet.left - 0.6), colours,
+    small_bar(page, sheet.left, sheet.size[1] - 0.4, max(0.3, min(1.4, sheet.size[0] - sheet.left - 0.6)), colours,
               say(lang, "权重 × 可见的键数", "weight × visible keys") if uniform else say(
                   lang, "注意力权重", "attention weight"))
     lines = [f"{say(lang, '层', 'layer')} {layer.number}: " + " · ".join(
@@ -184,6 +184,7 @@ def save_overview(
     ...     print("Head 1" in page.read_text(encoding="utf-8"))
     True
     """
+    path = path_of("path", path)
     maps, patterns, labels = read_model(weights, query_tokens, key_tokens, mask, batch, layers, heads)
     title = captions.what_heads_do(maps, patterns, labels, lang) if title is None else title
     found = []

@@ -6,7 +6,7 @@ from ..words.languages import each, say
 from . import captions, statistics
 from .drawing import reach, signed_scale, small_bar, weight_scale
 from .figure import finish, styled
-from .inputs import find, hidden_cells, is_layer, one_head, to_array, tokens_of
+from .inputs import find, hidden_cells, is_layer, is_trace, one_head, to_array, tokens_of
 from .matrix import draw_matrix, table
 from .page import fold, foreground, open_page, title_room
 from .tokens import column_room, read_both, row_room
@@ -37,11 +37,16 @@ def plot_multi_head(layer, *, batch=0, mask=None, title=None, lang="en", size=No
     >>> plot_multi_head(mha).plain_text.splitlines()[0]
     '2 heads look, concat lays their answers side by side, W_O mixes them into out'
     """
+    if not (is_layer(layer) or is_trace(layer)):
+        raise TypeError("layer must be MultiHeadAttention after its forward, or a trace of it; got "
+                        + type(layer).__name__)
     weights, heads = find(layer, "weights"), find(layer, "heads")
-    concat, out = (one_head(find(layer, name), name, head=batch if find(layer, name).ndim == 3 else 0)
-                   for name in ("concat", "out"))
+    N = len(weights) if weights.ndim == 4 else 1
+    if not -N <= batch < N:
+        raise ValueError(f"batch={batch} is out of range: there are N = {N}")
     if weights.ndim == 4:
         weights, heads = weights[batch], heads[batch]
+    concat, out = (one_head(find(layer, name), name, head=batch, shared=True) for name in ("concat", "out"))
     if weights.ndim != 3:
         raise ValueError(f"layer must have several heads: its weights are {weights.shape}; use plot_walkthrough")
     H, L, S = weights.shape

@@ -46,7 +46,7 @@ def checked(plot):
 
     @functools.wraps(plot)
     def draw(*args, **options):
-        for name in usual.keys() & options.keys():
+        for name in filter(options.__contains__, usual):
             if options[name] is not usual[name]:
                 options[name] = CHECKS[name](name, options[name])
         return plot(*args, **options)

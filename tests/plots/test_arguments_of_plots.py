@@ -13,8 +13,9 @@ WRONG = {
     "lang": [["en"], {}, "de", None, 1], "query_tokens": [5, True, {0: 1}, "我爱AI"],
     "vmax": ["3", True, 0, -1, np.nan, [1]], "size": [True, "poster", 0, np.array([1, 2]), np.nan],
     "title": [5, ["a"], b"a", True], "numbers": ["yes", 1, [True], np.nan], "bar": [1, "no"], "averaged": [None, 0],
-    "batch": [None, 0.0, "0", True, [0]], "layers": ["0", 1.5, [], [0, 0], True, {0: 1}], "heads": [[0.0], "all", [True]],
-    "scale": [None, "log", 1, ["weight"]], "cmap": [5, "nobody"], "norm": [5, "log"],
+    "batch": [None, 0.0, "0", True, [0]], "layers": ["0", 1.5, [], [0, 0], True, {0: 1}],
+    "heads": [[0.0], "all", [True]], "scale": [None, "log", 1, ["weight"]], "cmap": [5, "nobody", [], False],
+    "norm": [5, "log"], "key_tokens": [5, "我爱AI"],
 }
 
 
@@ -74,6 +75,28 @@ def test_steps_and_curves(options, says):
     given = {"snapshots": [SQUARE, SQUARE], "steps": [0, 1], "curve": [2, 1], **options}
     with pytest.raises((TypeError, ValueError), match=says):
         na.plot_film(**given)
+
+
+@pytest.mark.parametrize("plot", [na.plot_query_key, na.plot_mixing, na.plot_gradients])
+def test_what_a_layer_holds_is_not_given_again(plot, layer):
+    with pytest.raises(TypeError, match="must be left away where .* is a layer"):
+        plot(layer, SQUARE)
+
+
+@pytest.mark.parametrize(
+    "plot", [na.plot_heads, na.plot_lines, na.plot_cross_attention, na.plot_mnemonic, na.plot_mixing])
+def test_there_is_no_second_item_where_there_is_no_batch(plot, by_hand):
+    with pytest.raises(ValueError, match="batch=1 is out of range"):
+        plot(by_hand, batch=1)
+
+
+@pytest.mark.parametrize("save", [lambda path: plots.save(na.plot_heads(SQUARE), path),
+                                  lambda path: plots.save_film([SQUARE], [0], path),
+                                  lambda path: plots.save_overview([SQUARE[None]], path)])
+def test_paths(save):
+    for wrong in (None, 5, b"a.html", ""):
+        with pytest.raises(TypeError, match="path must"):
+            save(wrong)
 
 
 @pytest.mark.parametrize("gold", [5, "abc", [0.0, 1, 2], [True, 1, 2]])
