@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..words.files import write_whole
-from .families import ROPE_FIELDS
+from .families import ROPE_FIELDS, read_config
 from .names import homes
 from .safetensors import write_safetensors
 
@@ -51,12 +51,30 @@ def to_huggingface(model, folder):
     Raises: ValueError for a model that no class of the transformers library computes.
     """
     config = config_of(model.architecture)
+    _check_nothing_is_lost(model.architecture, config)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     arrays = arrays_of(model)
     config["dtype"] = str(np.result_type(*arrays.values()))
     write_safetensors(folder / "model.safetensors", arrays)
     write_whole(folder / "config.json", json.dumps(config, indent=2) + "\n")
+
+
+def _check_nothing_is_lost(a, config):
+    """ValueError unless whoever reads the config gets this very architecture."""
+    try:
+        read = _decisive(read_config(config))
+        lost = [name for name, value in _decisive(a).items() if value != read[name]]
+    except ValueError as error:
+        lost = [str(error)]
+    if lost:
+        raise ValueError("the transformers library has no class that computes this model; what it cannot say: "
+                         + ", ".join(lost))
+
+
+def _decisive(a):
+    """All that decides the numbers. Which columns are a pair is not said but done, when the columns are written."""
+    return {**vars(a), "interleaved": None, "padding_id": None, "rope": None if a.rope is None else a.speeds.tolist()}
 
 
 def config_of(a):
@@ -105,7 +123,7 @@ def _rope(a):
     if a.slower is not None:
         raise ValueError("the transformers library has no way to say how much more slowly each pair of columns turns "
                          "here")
-    names = {ours: theirs for theirs, ours in ROPE_FIELDS[a.rope["kind"]].items()}
-    return {"rope_parameters": {"rope_type": a.rope["kind"], "rope_theta": a.rope["base"],
-                                **{theirs: a.rope[ours] for ours, theirs in names.items()},
-                                **({"attention_factor": a.stretch} if a.rope["kind"] == "yarn" else {})}}
+    rope = {"kind": "default", "base": 10000.0} | (a.rope or {})
+    fields = {theirs: rope.get(ours) for theirs, ours in ROPE_FIELDS.get(rope["kind"], {}).items()}
+    return {"rope_parameters": {"rope_type": rope["kind"], "rope_theta": rope["base"], **fields,
+                                **({"attention_factor": a.stretch} if rope["kind"] == "yarn" else {})}}

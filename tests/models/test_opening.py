@@ -2,6 +2,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -191,6 +192,32 @@ def test_other_settings_there_and_back(change, tmp_path):
     again = open_model(tmp_path)
     ids = np.arange(10)[None] % 7
     assert (again(ids) == model(ids)).all()
+
+
+@pytest.mark.parametrize(("base", "changes", "lost"), [
+    (GPT2, {"windows": (3, 3)}, "windows"), (GPT2, {"qk_norm": True}, "qk_norm"), (GPT2, {"causal": False}, "causal"),
+    (GPT2, {"kv_heads": 1}, "kv_heads"), (GPT2, {"norm": "rms"}, "norm"), (GPT2, {"types": 2}, "types"),
+    (LLAMA, {"windows": (3, None)}, "windows"), (LLAMA, {"windows": (None, 3)}, "windows"),
+    (LLAMA, {"windows": (3, 4)}, "windows"), (LLAMA, {"qk_norm": True, "windows": (3, 4)}, "windows"),
+    (LLAMA, {"stretch": 1.5}, "stretch"), (LLAMA, {"scales": (0.5, 0.25)}, "scales"),
+    (LLAMA, {"gated": False}, "gated"),
+    (LLAMA, {"qk_norm": True, "mlp_bias": True}, "mlp_bias"), (LLAMA, {"norm_first": False}, "norm_first"),
+    (LLAMA, {"rope": None}, "rope"), (LLAMA, {"rope": {"kind": "yarn", "factor": 2}}, "rope"),
+    (LLAMA, {"rope": {"kind": "ntk", "factor": 2}}, "rope_type 'ntk' is not known"),
+    (BERT, {"gated": True}, "gated"), (BERT, {"types": 0}, "type_vocab_size"), (BERT, {"head": "logits"}, "head"),
+])
+def test_a_model_that_no_config_describes_is_not_written(base, changes, lost, tmp_path):
+    model = LanguageModel(replace(read_config(base), **changes), rng=0)
+    with pytest.raises(ValueError, match=f"no class that computes this model; what it cannot say: .*{lost}"):
+        to_huggingface(model, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_usual_speeds_need_not_be_said(tmp_path):
+    model = LanguageModel(replace(read_config(LLAMA), rope={}, interleaved=True), rng=0, dtype=np.float64)
+    to_huggingface(model, tmp_path)
+    ids = np.arange(10)[None] % 7
+    np.testing.assert_allclose(open_model(tmp_path)(ids), model(ids), rtol=0, atol=1e-12)
 
 
 def test_a_door_in_interop():
