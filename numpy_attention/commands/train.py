@@ -34,7 +34,7 @@ def configure(parser):
     parser.add_argument("--norm", action="store_true", default=None, help="with LayerNorms")
     parser.add_argument("--tied", action="store_true", default=None, help="with W_Q = W_K")
     parser.add_argument("--lr", type=number(0), default=0.01, metavar="X", help="learning rate (%(default)s)")
-    parser.add_argument("--stop-at", type=number(0, 2), default=0.995, metavar="X",
+    parser.add_argument("--stop-at", type=number(0, 1), default=0.995, metavar="X",
                         help="accuracy at which to stop early (%(default)s)")
     parser.add_argument("--save", metavar="FILE", help="write a checkpoint there, every 100 steps and at the end")
     parser.add_argument("--resume", metavar="FILE", help="go on from a checkpoint of the same run")
@@ -101,7 +101,8 @@ def _text_of(path):
     if path is None:
         return {}
     try:
-        return {"text": read_ordinary(path, LONGEST_TEXT).decode("utf-8")}
+        text = read_ordinary(path, LONGEST_TEXT).decode("utf-8-sig")            # some editors put a mark in front
+        return {"text": text.replace("\r\n", "\n").replace("\r", "\n")}
     except (OSError, ValueError) as error:
         raise ValueError(f"--file {path} could not be read: {getattr(error, 'strerror', None) or error}") from None
 

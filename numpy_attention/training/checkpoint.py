@@ -165,6 +165,8 @@ def _opened(path):
         if "told" not in npz.headers:
             raise ValueError("it does not hold the entry told, which every checkpoint begins with")
         told = _told(npz["told"])
+        if told["format"] == FORMAT:
+            _check_kinds(told)
     except ValueError as error:
         raise CheckpointError(f"{path} is damaged or no checkpoint: {error}") from None
     if told["format"] != FORMAT:
@@ -172,20 +174,25 @@ def _opened(path):
     return npz, told
 
 
-TOLD = {"format": int, "settings": dict, "step": int, "seconds": (int, float), "rng": list, "snapshots": list}
+TOLD = {"settings": dict, "step": int, "seconds": (int, float), "rng": list, "snapshots": list}
 
 
 def _told(array):
-    """The entry `told` as a dict of the right kinds, or ValueError."""
+    """The entry `told` as a dict that says its format, or ValueError; another format may tell other things."""
     try:
         told = json.loads(str(array))
     except (ValueError, RecursionError):
         raise ValueError("what it tells beside its arrays cannot be read") from None
-    for name, kind in TOLD.items():
-        value = told.get(name) if isinstance(told, dict) else None
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise ValueError(f"it does not tell its {name} as a checkpoint does")
+    if not isinstance(told, dict) or type(told.get("format")) is not int:
+        raise ValueError("it does not tell its format as a checkpoint does")
     return told
+
+
+def _check_kinds(told):
+    """ValueError unless everything that is told is of the right kind."""
+    for name, kind in TOLD.items():
+        if not isinstance(told.get(name), kind) or isinstance(told[name], bool):
+            raise ValueError(f"it does not tell its {name} as a checkpoint does")
 
 
 def _check_contents(npz, told, run):

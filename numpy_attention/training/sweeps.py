@@ -114,7 +114,11 @@ def processes(workers=None):
     os.environ.update(dict.fromkeys(THREADS, "1"))      # small products are slower with two threads than with one
     try:
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as executor:
-            yield executor
+            try:
+                yield executor
+            except BaseException:
+                executor.shutdown(cancel_futures=True)      # after Ctrl-C nothing new begins
+                raise
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

@@ -1,7 +1,8 @@
 """Writing: a trained ToyModel goes on with a text, one token at a time, with a KV cache in every block.
 
 The model only ever answers which token comes next. Asked again and again, with its own answers behind the text, it
-writes. Old keys and values do not change under a causal mask, so each step computes the new token only.
+writes. Old keys and values do not change under a causal mask, so each step computes the new token only. Where a learned
+table of positions comes to its end, the text moves back by one place for each new token, and all of them are read anew.
 """
 import numpy as np
 
@@ -13,7 +14,8 @@ def reading(model, ids, more):
 
     Args: model: a causal ToyModel with "learned", "sinusoidal", "rotary" or no positions. ids: the tokens so far, (L,).
         more: how many will be sent at most.
-    Raises: ValueError where the learned table of positions has no place for so many, or the model is not causal.
+    A model with a learned table of positions sees the last tokens only, as many as the table has places.
+    Raises: ValueError if the model is not causal.
 
     >>> model = na.training.ToyModel(10, 12, causal=True, rng=0)
     >>> from numpy_attention.training.writing import reading
@@ -26,8 +28,7 @@ def reading(model, ids, more):
     if model.causal is not True or model.kind == "alibi":
         raise ValueError("only a causal model without ALiBi writes with a cache")
     if model.kind == "learned" and whole > (places := len(model.positions.params["W"])):
-        raise ValueError(f"{len(ids)} tokens and {more} more do not fit: the learned table of positions has {places} "
-                         'rows; positions="rotary" goes on as long as you like')
+        yield from reading_anew(model, ids, places)
     caches = [KVCache(block.attention, whole, batch=1) for block in model.blocks]
     new = list(ids)
     seen = 0
@@ -39,6 +40,13 @@ def reading(model, ids, more):
         for block, cache in zip(model.blocks, caches, strict=True):
             stream = one_block(block, cache, stream)
         new = [int((yield model.unembedding(stream)[0, -1]))]
+
+
+def reading_anew(model, ids, places):
+    """The same without a cache: each time the last `places` tokens are read."""
+    ids = list(ids)
+    while True:
+        ids.append(int((yield model([ids[-places:]])[0, -1])))
 
 
 def one_block(block, cache, x):

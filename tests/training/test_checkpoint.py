@@ -200,6 +200,15 @@ def changed(path, change):
     np.savez(path, **{**arrays, **({"told": np.array(json.dumps(told))} if "told" in arrays else {})})
 
 
+def test_another_version_is_named_whatever_it_tells(tmp_path):
+    path = tmp_path / "run.npz"
+    train("reverse", steps=1, save=path, **QUIET)
+    for told in ({"format": 2}, {"format": 2, "step": "3", "settings": []}, {"format": 0}):
+        changed(path, lambda old, arrays, told=told: (old.clear(), old.update(told)))
+        with pytest.raises(CheckpointError, match=f"has format {told['format']}, this version reads format 1$"):
+            train("reverse", resume=path, **QUIET)
+
+
 CHANGES = {
     "no step": lambda told, arrays: told.pop("step"),
     "step -5": lambda told, arrays: told.update(step=-5),

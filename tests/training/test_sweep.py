@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from numpy_attention.training import grid, sweep
+from numpy_attention.training.sweeps import processes
 
 SETTINGS = grid(task="reverse", steps=12, measure_every=4, d_model=[8, 12], seed=[0, 1])
 
@@ -78,3 +79,16 @@ def test_a_mistake_in_the_settings_is_told_at_once():
 def _slow(settings):
     time.sleep(0.01)
     return sweep([settings], Here())
+
+
+def test_an_interrupt_does_not_wait_for_what_has_not_begun():
+    waiting = []
+
+    def interrupted():
+        with processes(1) as executor:
+            waiting.extend(executor.submit(time.sleep, 0.01) for _ in range(1000))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert waiting[-1].cancelled()

@@ -18,9 +18,16 @@ def test_the_cache_gives_the_logits_of_reading_everything_again(positions, sizes
     np.testing.assert_allclose(step_by_step, model([ids])[0, 2:], atol=1e-12)
 
 
+def test_a_table_of_positions_that_ends_is_no_end_of_the_text():
+    model = ToyModel(7, 5, causal=True, rng=0)
+    for ids, more in (([1, 2, 3], [4, 5, 6, 0]), ([1, 2, 3, 4, 5, 6], [0, 1])):
+        answers = reading(model, ids, len(more))
+        found = [next(answers), *(answers.send(i) for i in more)]
+        texts = [[*ids, *more][:len(ids) + i][-5:] for i in range(len(more) + 1)]
+        np.testing.assert_allclose(found, [model([text])[0, -1] for text in texts], rtol=0, atol=1e-6)
+
+
 def test_what_cannot_be_written_is_said():
-    with pytest.raises(ValueError, match="has 5 rows"):
-        next(reading(ToyModel(7, 5, causal=True, rng=0), [1, 2, 3], 3))
     with pytest.raises(ValueError, match="only a causal model"):
         next(reading(ToyModel(7, 5, rng=0), [1], 1))
 
@@ -41,6 +48,17 @@ def test_train_a_file_and_generate_from_it(tmp_path, capsys):
     assert main(["generate", str(tmp_path / "nowhere.npz")]) == 2
     assert main(["train", "text", "--file", str(tmp_path / "nowhere.txt"), "--quiet"]) == 2
     assert "could not be read" in capsys.readouterr().err
+
+
+def test_the_lines_of_the_readme(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.txt").write_bytes(("\ufeff" + "one\r\ntwo\rthree\n" * 20).encode())      # as other systems write it
+    assert main(["train", "text", "--file", "my.txt", "--save", "my.npz", "--steps", "2", "--quiet"]) == 0
+    assert set(load_run("my.npz").task.alphabet.tolist()) == set("one\ntwo\nthree")
+    capsys.readouterr()
+    assert main(["generate", "my.npz"]) == 0
+    out, err = capsys.readouterr()
+    assert len(out) > 200 and not err
 
 
 def test_only_texts_are_written(tmp_path, capsys):
