@@ -10,6 +10,10 @@
 # 例句只有三个词元：**我 爱 AI**。一共 3 × 4 的数字，全程就用它们。
 #
 # The sentence has three tokens, **我 爱 AI** ("I love AI"). A few 3 × 4 tables of small numbers go all the way through.
+#
+# ▶ 想先动手？在终端里输入 `python -m numpy_attention page`：浏览器里打开这个例子，改一个数，后面的数全跟着变。
+#
+# ▶ Hands first? Type `python -m numpy_attention page` in a terminal: it opens this example in the browser; change a number, and all that follows changes too.
 
 # %%
 import numpy as np
@@ -158,6 +162,16 @@ na.plot_walkthrough(trace, highlight=(0, 2), lang="both")
 # 看得懂这张图，就记住一句话：**Q 和 K 决定看谁，V 是看到的内容。**
 #
 # If you can read it, remember one sentence: **Q and K decide whom to look at; V is what is seen there.**
+
+# %% [markdown]
+# ### 谜题 · A puzzle
+#
+# 只改一个数，让「我」主要看「爱」，行吗？去掉下面的 `#` 再运行，就在这里改；也可以在终端里输入 `python -m numpy_attention page --puzzle 1`。
+#
+# Change a single number, so that 我 looks at 爱 most of all: can you? Remove the `#` below and run the cell to do it right here, or type `python -m numpy_attention page --puzzle 1` in a terminal.
+
+# %%
+# course.puzzle(1)
 
 # %% [markdown]
 # ### 练习二 · Exercise 2

@@ -331,6 +331,16 @@ course.predict("weights[我, 爱]", guess, float(attention.weights[0, 1]))
 # **grows**, and the update subtracts it. It is a step along **−dQ** that moves 我's query towards the key of 爱.
 
 # %% [markdown]
+# ## 谜题 · A puzzle
+#
+# 让 dQ 全是零，而 dV 不是：该改哪些数？想好了，去掉下面的 `#` 再运行；或者在终端里输入 `python -m numpy_attention page --puzzle 9`。反过来的是谜题 10。
+#
+# Make dQ zero everywhere, and dV not: which numbers would you change? Then remove the `#` below and run the cell, or type `python -m numpy_attention page --puzzle 9` in a terminal. Puzzle 10 is the other way round.
+
+# %%
+# course.puzzle(9)
+
+# %% [markdown]
 # ## 用自己的话说 · In your own words
 #
 # 为什么 dV 要用 weights 的**转置**？别说「为了形状对上」，说它收集的是什么。 写在下面一格里，再展开参考答案。

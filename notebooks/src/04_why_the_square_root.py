@@ -167,6 +167,16 @@ with np.errstate(over="ignore"):
 # steps settle it further. Nor does the exponential overflow: subtracting the maximum took care of that (lesson 01); only in float16 may q·k itself be too large.
 
 # %% [markdown]
+# ### 谜题 · A puzzle
+#
+# 只拖动除数，让「我」的最大权重超过 0.99。dscores 变成什么样？去掉下面的 `#` 再运行，或者在终端里输入 `python -m numpy_attention page --puzzle 6`。
+#
+# With the divisor alone, push 我's largest weight above 0.99. What becomes of dscores? Remove the `#` below and run the cell, or type `python -m numpy_attention page --puzzle 6` in a terminal.
+
+# %%
+# course.puzzle(6)
+
+# %% [markdown]
 # ### 练习二 · Exercise 2
 #
 # 面试常追问：如果 q 和 k 的每个数标准差不是 1，而是 σ，分数该乘以多少，才能让标准差回到 1？

@@ -13,7 +13,8 @@ FAILED, USAGE_ERROR = 1, 2
 
 def configure(parser):
     """Add the options of `python -m numpy_attention claims` to an argparse parser."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CLAIMS)}; all unless given")
+    parser.add_argument("names", nargs="*", default=[], metavar="NAME",
+                        help=f"of {', '.join(CLAIMS)}; all unless given")
     parser.add_argument("--list", action="store_true", help="only say what is claimed")
     parser.add_argument("--quick", action="store_true", help="only those that the ordinary tests measure, too")
     parser.add_argument("--attack", action="store_true",

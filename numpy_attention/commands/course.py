@@ -26,7 +26,7 @@ def configure(parser):
     show.set_defaults(run=show_list)
     start = commands.add_parser("start", help="copy the lessons, without solutions, to a folder of your own")
     start.add_argument("folder", metavar="DIR", help="where to; what lies there already is never overwritten")
-    start.add_argument("numbers", metavar="NUMBER", nargs="*", help="only these lessons, such as 01 07")
+    start.add_argument("numbers", metavar="NUMBER", nargs="*", default=[], help="only these lessons, such as 01 07")
     start.add_argument("--lang", choices=LANGUAGES, default="both",
                        help="the lessons in Chinese, in English, or in both (%(default)s)")
     start.set_defaults(run=start_folder)

@@ -9,7 +9,7 @@ DONE, USAGE_ERROR = 0, 2
 def configure_export(parser):
     """Add the options of `course export` to an argparse parser."""
     parser.add_argument("folder", metavar="DIR", help="where to; what lies there already is never overwritten")
-    parser.add_argument("numbers", metavar="NUMBER", nargs="*", help="only these lessons, such as 01 07")
+    parser.add_argument("numbers", metavar="NUMBER", nargs="*", default=[], help="only these lessons, such as 01 07")
     parser.add_argument("--to", choices=("nbgrader", "otter"), required=True, help="whose format")
     parser.add_argument("--lang", choices=LANGUAGES, default="both", help="(%(default)s)")
     parser.set_defaults(run=export)

@@ -14,7 +14,7 @@ USAGE_ERROR = 2
 def configure(parser):
     """The options of `python -m numpy_attention course site`."""
     parser.add_argument("folder", metavar="DIR", help="where to; a new folder, or an earlier site, which is replaced")
-    parser.add_argument("numbers", metavar="NUMBER", nargs="*", help="only these lessons, such as 01 07")
+    parser.add_argument("numbers", metavar="NUMBER", nargs="*", default=[], help="only these lessons, such as 01 07")
     parser.add_argument("--lang", choices=LANGUAGES, default="both", help="(%(default)s)")
     parser.add_argument("--pyodide", metavar="DIR", help="a folder with Pyodide 0.27: no other host is needed then")
     parser.add_argument("--no-pictures", action="store_true", help="draw none (they take half a minute)")

@@ -119,7 +119,8 @@ PICTURES = {
 
 def configure(parser):
     """Give ``parser`` the options of the command."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones, all unless given: {', '.join(PICTURES)}")
+    parser.add_argument("names", nargs="*", default=[], metavar="NAME",
+                        help=f"which ones, all unless given: {', '.join(PICTURES)}")
     parser.add_argument("--folder", default="figures", metavar="DIR", help="where to write (%(default)s)")
     parser.add_argument("--formats", default="png,svg", metavar="LIST", help="png, svg and pdf (%(default)s)")
     parser.set_defaults(run=run, parser=parser)

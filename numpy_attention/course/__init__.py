@@ -5,6 +5,7 @@
     course.check("softmax-backward", my_function)       what failed, at which cell, and a hint
     course.hint("softmax-backward")                     a hint; called again, the next one
     course.predict("how many?", guess, measured)        your guess beside what was measured
+    course.puzzle(6)                                     the page below the cell: change numbers to reach its goal
     course.sheet(7, "李雷")                              attention by hand, with numbers of this student's own
     course.language("zh")                               in Chinese only, or "en", or "both"
 
@@ -16,13 +17,16 @@ from .predicting import predict
 from .speech import language
 
 __all__ = ["CheckResult", "check", "coloured", "curves", "exercises", "four_ways", "hint", "language", "predict",
-           "sheet", "table"]
+           "puzzle", "sheet", "table"]
 
 
 def __getattr__(name):
     if name == "sheet":                                         # it needs the layers, which answers must do without
         from .sheets import sheet_for
         return sheet_for
+    if name == "puzzle":                                        # as does the page
+        from .puzzle import puzzle
+        return puzzle
     if name in ("coloured", "curves", "four_ways", "table"):     # they need matplotlib: only when asked for
         from . import pictures
         return getattr(pictures, name)

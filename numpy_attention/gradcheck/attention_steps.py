@@ -9,69 +9,31 @@ import numpy as np
 from .copies import follow
 from .layer_under_test import Finding
 
-SAME = 1e-9
-
 
 def story(trial, subject, upstreams):
     """Sentences about the steps of attention that do not follow from the step before; none for other layers."""
     cache, grads = (follow(trial.layer, (name,)) for name in ("cache", "grads"))
-    if isinstance(cache, dict) and isinstance(grads, dict):
-        known = {**cache, **{f"d{name}": g for name, g in grads.items() if isinstance(g, np.ndarray)}}
-        steps = [text for step in (_softmax_step, _value_step, _weights_step) for text in step(known)]
-        return steps + _split_steps(trial.layer, known)
-    return _plain_softmax(trial, subject, upstreams)
-
-
-def _softmax_step(known):
-    weights, dweights, dscores = (known.get(name) for name in ("weights", "dweights", "dscores"))
-    if "capped" in known or any(a is None or a.shape != np.shape(dscores) for a in (weights, dweights, dscores)):
-        return []
-    text = softmax_fault(weights, dweights, dscores)
-    return [f"dscores: {text}"] if text else []
-
-
-def _value_step(known):
-    weights, dheads, dV = (known.get(name) for name in ("dropped", "dheads", "dV"))
-    weights = known.get("weights") if weights is None else weights
-    if any(a is None for a in (weights, dheads, dV)) or dheads.ndim != weights.ndim or dV.ndim != weights.ndim:
-        return []
-    if near(dV, _product(weights.mT, dheads), SAME):
-        return []
-    if near(dV, _product(weights, dheads), SAME):
-        return ["dV: weights dheads instead of weightsᵀ dheads: the transpose is missing"]
-    return []
-
-
-def _weights_step(known):
-    """dK from dscores: Σ over queries. The scale is left to the ratios."""
-    dscores, Q, dK = (known.get(name) for name in ("dscores", "Q", "dK"))
-    if any(a is None for a in (dscores, Q, dK)):
-        return []
-    right, wrong = _product(dscores.mT, Q), _product(dscores, Q)
-    if _proportional(dK, right) or not _proportional(dK, wrong):
-        return []
-    return ["dK: dscores Q instead of dscoresᵀ Q: the transpose is missing"]
-
-
-def _split_steps(layer, known):
-    """The heads' gradients are sewn together before the projection gets them: with the axes swapped, or without?"""
-    found = []
-    for name, proj in (("dQ", "query_proj"), ("dK", "key_proj"), ("dV", "value_proj")):
-        heads, rows = known.get(name), getattr(getattr(layer, proj, None), "grads", {}).get("out")
-        if heads is None or rows is None or heads.size != rows.size or heads.ndim < 3:
-            continue
-        right, wrong = heads.swapaxes(-3, -2).reshape(rows.shape), heads.reshape(rows.shape)
-        if near(wrong, rows, SAME) and not near(right, rows, SAME):
-            found.append(f"{name}: reshaped straight into rows: swap the axes of heads and tokens first")
-    return found
+    if not isinstance(cache, dict) or not isinstance(grads, dict):
+        return _plain_softmax(trial, subject, upstreams)
+    known = {**cache, **{f"d{name}": g for name, g in grads.items()}}
+    known = {name: a for name, a in known.items() if isinstance(a, np.ndarray)}.get
+    softmax = None if known("capped") is not None else softmax_fault(*map(known, ("weights", "dweights", "dscores")))
+    shares = "weights" if known("dropped") is None else "dropped"
+    steps = [("dscores", softmax),
+             ("dV", _transposed(*map(known, ("dV", shares, "dheads")), "weights dheads instead of weightsᵀ dheads")),
+             ("dK", _transposed(*map(known, ("dK", "dscores", "Q")), "dscores Q instead of dscoresᵀ Q")),
+             *((name, _not_merged(known(name), follow(trial.layer, (proj, "grads", "out")))) for name, proj in (
+                 ("dQ", "query_proj"), ("dK", "key_proj"), ("dV", "value_proj")))]
+    return [f"{name}: {text}" for name, text in steps if text]
 
 
 def softmax_fault(weights, dweights, dscores):
     """What is wrong with this gradient of softmax over the last axis, in words; None if nothing is."""
+    if any(a is None or a.shape != np.shape(dscores) for a in (weights, dweights, dscores)):
+        return None
     felt = np.where(weights == 0, 0, dweights)
     row_term = (weights * felt).sum(axis=-1, keepdims=True)
-    right = weights * (felt - row_term)
-    if near(dscores, right, SAME):
+    if near(dscores, weights * (felt - row_term)):
         return None
     faults = {
         "only the diagonal of the softmax's Jacobian, weights ∘ (1 − weights) ∘ dweights: shares compete, so the row "
@@ -85,7 +47,7 @@ def softmax_fault(weights, dweights, dscores):
     if weights.ndim > 1:
         over_queries = (weights * felt).sum(axis=-2, keepdims=True)
         faults["the row term is summed over the queries, not over the keys"] = weights * (felt - over_queries)
-    return next((text for text, wrong in faults.items() if near(dscores, wrong, SAME)), None)
+    return next((text for text, wrong in faults.items() if near(dscores, wrong)), None)
 
 
 def _plain_softmax(trial, subject, upstreams):
@@ -97,26 +59,39 @@ def _plain_softmax(trial, subject, upstreams):
         found = trial.each([u.copy() for u in upstreams])
     except Finding:
         return []
-    texts = [softmax_fault(out, upstreams[0], g) for _, g in found if g.shape == out.shape]
+    texts = [softmax_fault(out, upstreams[0], g) for _, g in found]
     return [f"softmax: {text}" for text in texts if text]
 
 
-def _product(a, b):
-    """a @ b, or something that is near nothing if the shapes do not allow it."""
+def _transposed(found, left, right, words):
+    """Is it left right instead of leftᵀ right? A scale that is wrong as well is left to the ratios."""
+    if found is None or left is None or right is None:
+        return None
+    wrong = _proportional(found, left, right) and not _proportional(found, left.mT, right)
+    return f"{words}: the transpose is missing" if wrong else None
+
+
+def _proportional(found, left, right):
+    """Is it a multiple of their product?"""
     try:
-        return a @ b
-    except ValueError:
-        return np.full(1, np.nan)
-
-
-def _proportional(a, b):
-    """Is a a multiple of b?"""
-    if a.shape != b.shape or not (b * b).sum() > 0:
+        product = left @ right
+    except ValueError:                                  # shapes that do not fit
         return False
-    return near(a, b * ((a * b).sum() / (b * b).sum()), SAME)
+    size = (product * product).sum()
+    return found.shape == product.shape and size > 0 and near(found, product * ((found * product).sum() / size))
 
 
-def near(a, b, share):
-    """Do a and b, of one shape, differ by no more than this share of the largest number in b?"""
+def _not_merged(heads, rows):
+    """The heads' gradients are sewn together before the projection gets them: with the axes swapped, or without?"""
+    if heads is None or rows is None or heads.size != rows.size or heads.ndim < 3:
+        return None
+    right, wrong = heads.swapaxes(-3, -2).reshape(rows.shape), heads.reshape(rows.shape)
+    if near(right, rows) or not near(wrong, rows):
+        return None
+    return "reshaped straight into rows: swap the axes of heads and tokens first"
+
+
+def near(a, b):
+    """Do they differ by no more than a billionth of the largest number in b?"""
     size = np.abs(b).max(initial=0, where=np.isfinite(b))
-    return a.shape == b.shape and bool(np.allclose(a, b, rtol=0, atol=share * size, equal_nan=True))
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=0, atol=1e-9 * size, equal_nan=True))

@@ -14,12 +14,12 @@ from functools import partial
 import numpy as np
 
 from ..engine.arguments import generator
-from . import rules as conduct
 from .diagnosis import diagnose
 from .layer_under_test import Clock, Finding, layer_under_test
 from .measure import COMPLEX_STEP, RTOL, Ruler
 from .remarks import remarks, unchecked
 from .report import GradientReport, Row
+from .rules import Line, lines, right_elsewhere, same_in_its_precision
 from .slopes import BASE
 from .step_curve import step_curve
 from .subject import Subject
@@ -91,7 +91,7 @@ def check_gradients(layer, *inputs, upstream=None, method="auto", rng=0, atol=No
 def _fill(report, subject_in, upstream, method, rng, atol, rtol, dtype, rules):
     given = subject_in(dtype=None)
     kinds = {np.dtype(m.array.dtype) for v in given.variables.values() for m, _ in v.members}
-    report.lines = conduct.lines(given, given.random_upstreams(rng), rng, rules)
+    report.lines = lines(given, given.random_upstreams(rng), rng, rules)
     report.unchecked = unchecked(given)
     if not report.lines[0].ok:
         raise Finding("not repeatable, so nothing could be compared")
@@ -104,7 +104,11 @@ def _fill(report, subject_in, upstream, method, rng, atol, rtol, dtype, rules):
                 raise
             narrow = f"measured in float32, to about 3 digits, for in {np.dtype(dtype)} {finding}"
     upstreams, how = _upstreams(subject, upstream, rng)
-    ruler = _ruler(subject, np.concatenate([u.reshape(-1) for u in upstreams]).astype(float), rng, method)
+    kind = np.result_type(*(v.values.dtype for v in subject.variables.values()))
+    if kind not in COMPLEX_STEP:
+        raise ValueError(f"gradients are measured in float64 or float32, not in {kind}: give dtype=np.float64, the "
+                         "default, or np.float32")
+    ruler = Ruler(subject, upstreams, rng, use_complex=method != "central")
     copy = subject.copy()
     copy.forward()
     analytic = {name: np.array(g, float) for name, g in copy.backward([u.copy() for u in upstreams]).items()}
@@ -125,25 +129,17 @@ def _fill(report, subject_in, upstream, method, rng, atol, rtol, dtype, rules):
     _how(report, ruler, method, numbers_in_all)
     report.warnings = [narrow] * bool(narrow) + remarks(subject, ruler, report, upstreams, how)
     if rules and subject is not given:
-        report.lines.append(conduct.same_in_its_precision(given, subject, upstreams, judge))
+        report.lines.append(Line.of("in its own precision", same_in_its_precision, given, subject, upstreams, judge))
     if rules and all(row.ok for row in report.rows):
-        report.lines.append(conduct.right_elsewhere(subject, rng))
+        report.lines.append(Line.of("at other inputs", right_elsewhere, subject, rng))
     report.diagnosis = diagnose(subject, report, upstreams)
-
-
-def _ruler(subject, weights, rng, method):
-    dtype = np.result_type(*(v.values.dtype for v in subject.variables.values()))
-    if dtype not in COMPLEX_STEP:
-        raise ValueError(f"gradients are measured in float64 or float32, not in {dtype}: give dtype=np.float64, the "
-                         "default, or np.float32")
-    return Ruler(subject, weights, rng, use_complex=method != "central")
 
 
 def _one_by_one(ruler, judge, analytic):
     """A row for each variable, every element nudged by itself."""
     ruler.survey(analytic)
     measured = {name: ruler.measure(v) for name, v in ruler.subject.variables.items()}
-    ruler.unit = max([ruler.unit, *(float(np.abs(np.nan_to_num(m.numeric.reshape(-1))) @ ruler.scales[name])
+    ruler.unit = max([ruler.unit, *(float(np.abs(np.nan_to_num(m.numbers["numeric"].reshape(-1))) @ ruler.scales[name])
                                     for name, m in measured.items())])
     return judge.ties([judge.row(v, analytic[name], measured[name]) for name, v in ruler.subject.variables.items()])
 
@@ -171,18 +167,18 @@ def _all_at_once(ruler, analytic, atol, rtol):
         tolerance = tolerance + np.finfo(ruler.dtype).eps * (5e3 * size + 50 * ruler.unit)
         count = sum(variables[key].size for key in some)
         row = Row(name, "all" if not rows else "direction", claim, numeric, tolerance, corner, count,
-                  (count,) if not rows else variables[name].shape, error=error, why=why, exact=not why)
+                  (count,) if not rows else variables[name].shape, error=error, why=why)
         unsure = ~(error <= 0.05 * np.maximum(size, 1e-6 * ruler.unit))
         row.unmeasured = unsure & ~corner & (row.excess <= 1)
         rows.append(row)
-        if rows[0].ok and rows[0].exact:
+        if rows[0].ok and not rows[0].why:
             break
     return rows
 
 
 def _how(report, ruler, method, count):
     """How the slopes were measured, in words."""
-    exact = [row for row in report.rows if row.exact and not row.why]
+    exact = [row for row in report.rows if not row.why]
     slow = [row for row in report.rows if row.why]
     steps = f"h = {COMPLEX_STEP[ruler.dtype]:.0e} |x|", f"h from {BASE:.0e} |x|, as short or long as each number needs"
     report.method = ("complex step" if not slow else "central differences" if not exact else
@@ -208,7 +204,7 @@ def _upstreams(subject, given, rng):
     """(the upstream gradients, how they came about)."""
     drawn = subject.random_upstreams(rng)
     if subject.is_loss:
-        return [np.ones_like(drawn[0])], "1, the loss itself"
+        return drawn, "1, the loss itself"
     if given is None:
         return drawn, "random"
     several = given if len(drawn) > 1 and isinstance(given, list | tuple) else [given]

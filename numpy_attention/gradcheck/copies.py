@@ -10,6 +10,7 @@ import copy
 import functools
 import gc
 import io
+import pickle
 import random
 import threading
 import types
@@ -83,6 +84,8 @@ def inside(thing):
         return [("func", thing.func, True), ("args", thing.args, True), ("keywords", thing.keywords, True)]
     if isinstance(thing, types.MethodType):
         return [(thing.__name__, thing.__func__, False), ("self", thing.__self__, True)]
+    if isinstance(thing, threading.local):          # each thread's own, out of a copy's reach
+        return [(name, value, False) for name, value in vars(thing).items()]
     if isinstance(thing, (*GENERATORS, *STAYS, types.BuiltinFunctionType)):
         return []
     own = attributes(thing)
@@ -280,21 +283,11 @@ class Held:
 
     def moved(self):
         """The names of those that have been drawn from since."""
-        return [name for name, generator, state in self.generators if not _same(_state(generator), state)]
+        return [name for name, generator, state in self.generators
+                if pickle.dumps(_state(generator)) != pickle.dumps(state)]
 
 
 def _state(generator):
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state
     return generator.get_state() if isinstance(generator, np.random.RandomState) else generator.getstate()
-
-
-def _same(a, b):
-    """Equality of generator states, which are nests of dictionaries, tuples and arrays."""
-    if isinstance(a, dict):
-        return all(_same(a[key], b[key]) for key in a)
-    if isinstance(a, np.ndarray):
-        return np.array_equal(a, b)
-    if isinstance(a, tuple) and not isinstance(a[-1], int):
-        return all(map(_same, a, b))
-    return a == b

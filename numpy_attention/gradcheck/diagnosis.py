@@ -1,14 +1,16 @@
 """What is wrong, in plain words: a mistake in a backward pass leaves a pattern in the numbers.
 
-Each cause is one function that looks at a tensor that failed and says a sentence if it explains every number of it, or
-nothing. A cause is named only if exactly one fits; if none does, or several do, the most telling places are shown
-instead. With sizes that are all different even a bare ratio gives its author away: 0.5 is 1/N when only N is 2.
+If undoing a known mistake turns the whole gradient into the measured one, that was the mistake. It is named only if no
+other one fits as well; if none does, or several do, the most telling places are shown instead. With sizes that are all
+different even a bare ratio gives its author away: 0.5 is 1/N when only N is 2.
 """
 import contextlib
 import itertools
 import math
 import sys
+from collections import Counter
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +19,22 @@ from ..layers.variants.dropout import Dropout
 from .attention_steps import story
 from .copies import follow, walk
 from .layer_under_test import Finding
+
+
+class Evidence(NamedTuple):
+    """What is looked at besides the row."""
+
+    subject: object
+    trial: object           # a copy that has run
+    raw: dict               # {member: the gradient that was handed out for it, as it is}
+    grads: dict             # the layer's own, by name
+    sizes: dict             # {symbol: length}
+
+    def gradients_of(self, row):
+        """The gradients that were handed out for a row's tensor, with the shapes that they should have."""
+        for member, places in self.subject.variables[row.name].members:
+            if member in self.raw:
+                yield self.raw[member], row.shape if places is None else places.shape
 
 
 def diagnose(subject, report, upstreams):
@@ -31,9 +49,8 @@ def diagnose(subject, report, upstreams):
     except Finding:
         return []
     grads = follow(trial.layer, ("grads",))
-    evidence = Evidence(subject, trial, raw, {k: g for k, g in (grads.items() if isinstance(grads, dict) else ())
-                                              if isinstance(g, np.ndarray)}, sizes(subject, trial))
-    found = {}
+    grads = {str(k): g for k, g in grads.items() if isinstance(g, np.ndarray)} if isinstance(grads, dict) else {}
+    evidence, found = Evidence(subject, trial, raw, grads, sizes(subject, trial)), {}
     for row in failed:
         found.setdefault(_cause(row, evidence), []).append(row)
     unexplained = found.pop(None, [])
@@ -46,23 +63,9 @@ def _cause(row, evidence):
     certain = next(filter(None, (look(row, evidence) for look in OBSERVED)), None)
     if certain:
         return certain
-    causes = list(dict.fromkeys(filter(None, (cause(row, evidence) for cause in CAUSES))))
-    if len(causes) == 1:
-        return causes[0]
-    return None if causes else confined(row, evidence)
-
-
-class Evidence:
-    """What the causes may look at besides the row."""
-
-    def __init__(self, subject, trial, raw, grads, symbols):
-        self.subject, self.trial, self.raw, self.grads, self.sizes = subject, trial, raw, grads, symbols
-
-    def gradients_of(self, row):
-        """The gradients that were handed out for a row's tensor, as they are."""
-        for member, places in self.subject.variables[row.name].members:
-            if member in self.raw:
-                yield self.raw[member], row.shape if places is None else places.shape
+    causes = {text for corrected, text in corrections(row, evidence) if _near(corrected, row.numeric, row)}
+    causes |= set(filter(None, [hidden_cells(row, evidence)]))
+    return causes.pop() if len(causes) == 1 else None if causes else confined(row)
 
 
 # ------------------------------------------------------------------------- what is plain to see and leaves no choice
@@ -78,8 +81,7 @@ def wrong_shape(row, evidence):
         if gradient.shape == shape:
             continue
         extra = gradient.ndim - len(row.shape)
-        if extra > 0 and gradient.shape[extra:] == row.shape and _near(
-                gradient.sum(axis=tuple(range(extra))), row.numeric, row):
+        if extra > 0 and _near(gradient.sum(axis=tuple(range(extra))), row.numeric, row):
             return (f"the gradient has shape {gradient.shape}, the tensor {row.shape}: sum it over "
                     f"ax{'i' if extra == 1 else 'e'}s {' and '.join(map(str, range(extra)))}, along which the tensor "
                     "was broadcast")
@@ -97,13 +99,33 @@ def not_a_number(row, _):
 
 def ran_more_than_once(row, evidence):
     """A layer inside that ran twice in one forward has a cache of its last run only."""
-    runs = _runs(evidence)
-    for path, times in runs.items():
+    for path, times in _runs(evidence.trial).items():
         prefix = ".".join(str(step) for step in path if step != "params")
         if times > 1 and row.name.startswith(f"{prefix}."):
             return (f"{prefix} runs {times} times in one forward, but its gradient is that of the last run only: keep "
                     "a cache for each run and add the gradients up")
     return None
+
+
+def _runs(trial):
+    """{path: how often a layer inside ran in one forward}."""
+    inner, counts, before = {id(f.thing): f.path for f in walk(trial.layer) if f.path}, Counter(), sys.getprofile()
+
+    def profile(frame, event, _):
+        code = frame.f_code
+        owner = frame.f_locals.get(code.co_varnames[0]) if event == "call" and code.co_argcount else None
+        if id(owner) in inner:
+            run = getattr(type(owner), "forward", None) or type(owner).__call__
+            counts[inner[id(owner)]] += getattr(getattr(run, "__wrapped__", run), "__code__", None) is code
+
+    sys.setprofile(profile)
+    try:
+        trial.forward()
+    except Finding:
+        return {}
+    finally:
+        sys.setprofile(before)
+    return counts
 
 
 def nothing_or_too_much(row, _):
@@ -131,60 +153,36 @@ OBSERVED = (said, wrong_shape, not_a_number, ran_more_than_once, nothing_or_too_
 
 # ------------------------------------------------------------------------------------------- causes, to be the only one
 
-def constant_ratio(row, evidence):
-    """Wrong by one factor everywhere."""
+def corrections(row, evidence):
+    """(what backward gave, one known mistake undone; the name of that mistake)."""
+    given = row.analytic
     large = np.abs(row.numeric) > 1e-3 * np.abs(row.numeric).max()
-    ratios = row.analytic[large] / row.numeric[large]
+    ratios = given[large] / row.numeric[large]
     ratio = float(np.median(ratios))
-    if np.abs(ratios - ratio).max() <= 1e-6 * abs(ratio) and _near(row.analytic, ratio * row.numeric, row):
-        return f"every element is {ratio:.4g} times what it should be{name_of(ratio, evidence.sizes)}"
-    return None
+    if ratio and np.abs(ratios - ratio).max() <= 1e-6 * abs(ratio):
+        yield given / ratio, f"every element is {ratio:.4g} times what it should be{name_of(ratio, evidence.sizes)}"
 
+    parts = {name: g for name, g in evidence.grads.items() if g.shape == row.shape and name != row.name and g.any()}
+    paths = ((given + sign * sum(parts[name] for name in names), f"the path through {' and '.join(names)} is {what}")
+             for count in (1, 2) for names in itertools.combinations(parts, count)
+             for sign, what in ((1, "missing: add its gradient"), (-1, "counted twice")))
+    yield from itertools.islice((way for way in paths if _near(way[0], row.numeric, row)), 1)   # one sum has many names
 
-def paths(row, evidence):
-    """One tensor felt along several ways: is one of them left out, or counted twice?"""
-    parts = {name: g for name, g in evidence.grads.items() if g.shape == row.shape and name != row.name}
-    for count in (1, 2):
-        for names in itertools.combinations(parts, count):
-            some = sum(parts[name] for name in names)
-            if not some.any():
-                continue
-            if _near(row.analytic + some, row.numeric, row):
-                return f"the path through {' and '.join(names)} is missing: add its gradient"
-            if _near(row.analytic - some, row.numeric, row):
-                return f"the path through {' and '.join(names)} is counted twice"
-    return None
-
-
-def somebody_elses(row, evidence):
-    """The gradient of another input or parameter of the same shape."""
     for variable in evidence.subject.variables.values():
         for member, _ in variable.members:
-            given = evidence.raw.get(member)
-            if variable.name != row.name and given is not None and given.shape == row.shape and _near(
-                    given, row.numeric, row):
-                return f"its gradient was handed out as that of {variable.name}: two gradients are swapped"
-    return None
+            if variable.name != row.name and member in evidence.raw:
+                yield evidence.raw[member], (f"its gradient was handed out as that of {variable.name}: two gradients "
+                                             "are swapped")
 
-
-def wrong_order(row, _):
-    """The right numbers at the wrong places."""
-    if row.analytic.ndim >= 2 and row.shape[-1] == row.shape[-2] and _near(
-            row.analytic.swapaxes(-1, -2), row.numeric, row):
-        return "transposed: the last two axes are swapped"
-    order = np.argsort(row.numeric, axis=None)
-    apart = np.abs(np.sort(row.analytic, axis=None) - row.numeric.reshape(-1)[order])
-    if row.analytic.size > 1 and (apart <= 10 * row.tolerance.reshape(-1)[order]).all():
-        return "the right numbers in the wrong places: a reshape where axes should be swapped, or swapped axes"
-    return None
-
-
-def mean_not_taken_out(row, _):
-    """Softmax and LayerNorm do not feel a shift of a whole row."""
-    if row.numeric.ndim < 1 or row.shape[-1] < 2:
-        return None
-    without = row.analytic - row.analytic.mean(axis=-1, keepdims=True)
-    return "the mean of each row is not taken out" if _near(without, row.numeric, row) else None
+    in_order = np.empty(given.size)
+    in_order[np.argsort(row.numeric, axis=None)] = np.sort(given, axis=None)
+    if given.ndim >= 2 and _near(given.swapaxes(-1, -2), row.numeric, row):
+        yield given.swapaxes(-1, -2), "transposed: the last two axes are swapped"
+    elif given.size > 1:
+        yield in_order.reshape(given.shape), ("the right numbers in the wrong places: a reshape where axes should be "
+                                              "swapped, or swapped axes")
+    if row.shape[-1:] > (1,):                           # softmax and LayerNorm do not feel a shift of a whole row
+        yield given - given.mean(axis=-1, keepdims=True), "the mean of each row is not taken out"
 
 
 def hidden_cells(row, evidence):
@@ -201,12 +199,19 @@ def hidden_cells(row, evidence):
     return None
 
 
-CAUSES = (constant_ratio, paths, somebody_elses, wrong_order, mean_not_taken_out, hidden_cells)
+def _fitted(hidden, shape):
+    """The mask broadcast to the tensor's shape, by the same number of axes or by leaving out axes of the heads."""
+    while True:
+        with contextlib.suppress(ValueError):
+            yield np.broadcast_to(hidden, shape)
+        if hidden.ndim <= 2:
+            return
+        hidden = hidden.all(axis=-3) if hidden.ndim > 3 else hidden.all(axis=0)
 
 
 # --------------------------------------------------------------------------------------- what was seen, without a cause
 
-def confined(row, _):
+def confined(row):
     """Only some rows, columns or heads are wrong."""
     wrong = row.excess > 1
     if wrong.sum() == 1 and wrong.size > 1:
@@ -228,53 +233,12 @@ def confined(row, _):
 
 def _telling(row):
     """The three worst numbers."""
-    places = np.argsort(-np.nan_to_num(row.excess, posinf=np.inf), axis=None)[:3]
     shown = []
-    for place in places:
-        place = tuple(int(i) for i in np.unravel_index(place, row.shape))
+    for flat in np.argsort(-np.nan_to_num(row.excess, posinf=np.inf), axis=None)[:3]:
+        place = tuple(int(i) for i in np.unravel_index(flat, row.shape))
         analytic, numeric, ratio = row.at(place)
         shown.append(f"{place} is {analytic:.4g} by backward, {numeric:.4g} measured (ratio {ratio:.4g})")
     return f"Look at the worst first: in {row.name}, {'; '.join(shown)}"
-
-
-def _runs(evidence):
-    """{path: how often a layer inside ran in one forward}."""
-    inner = {id(f.thing): f.path for f in walk(evidence.trial.layer) if f.path and (
-        "forward" in dir(type(f.thing)) or "__call__" in vars(type(f.thing)))}
-    codes, counts = {}, dict.fromkeys(inner.values(), 0)
-    for f in walk(evidence.trial.layer):
-        if id(f.thing) in inner:
-            for name in ("forward", "__call__"):
-                function = getattr(type(f.thing), name, None)
-                function = getattr(function, "__wrapped__", function)
-                if hasattr(function, "__code__") and (name == "forward" or not hasattr(type(f.thing), "forward")):
-                    codes[function.__code__] = function.__code__.co_varnames[0] if function.__code__.co_argcount else ""
-
-    def profile(frame, event, _):
-        if event == "call" and frame.f_code in codes:
-            path = inner.get(id(frame.f_locals.get(codes[frame.f_code])))
-            if path is not None:
-                counts[path] += 1
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        evidence.trial.forward()
-    except Finding:
-        return {}
-    finally:
-        sys.setprofile(before)
-    return counts
-
-
-def _fitted(hidden, shape):
-    """The mask broadcast to the tensor's shape, by the same number of axes or by leaving out axes of the heads."""
-    while True:
-        with contextlib.suppress(ValueError):
-            yield np.broadcast_to(hidden, shape)
-        if hidden.ndim <= 2:
-            return
-        hidden = hidden.all(axis=-3) if hidden.ndim > 3 else hidden.all(axis=0)
 
 
 def _near(a, b, row):

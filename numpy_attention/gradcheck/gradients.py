@@ -14,17 +14,22 @@ query nudges the key and the value as well: the slope that is measured is the su
 memory, whole or in part, are therefore one variable: a flat row of the numbers that exist, and for every array the
 places of its numbers in that row.
 """
+import array as buffers
+import copy
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import FunctionType
 
 import numpy as np
 
-from .copies import follow
+from .copies import attributes, follow
 from .layer_under_test import Finding
 
 FORMS = ("d{}", "grad_{}", "{}_grad", "d_{}")
 BOXED = "data", "value"          # of a parameter that is an object of its own
+ROWS = list | tuple | buffers.array
+OTHER = -1.5, 1.5, 1.01          # what inputs are multiplied by to have other ones
 CONTAINERS = ("params", "parameters", "_params", "weights", "_parameters")
 
 
@@ -130,7 +135,7 @@ class Parameter:
     array: np.ndarray
     gradients: tuple
 
-    def gradient(self, layer):
+    def gradient(self, _, layer):
         """Its gradient in `layer`, a copy that has run backward; None if there is none.
 
         An array with two names may have two gradients. If they are equal, each is the whole; if not, each is that of
@@ -162,7 +167,7 @@ def candidates(found, named=None):
     if named is None:
         same = {}
         for path, array in arrays:
-            if array.dtype.kind in "fciu" and not _is_gradient(path):
+            if array.dtype.kind in "fciuV" and not _is_gradient(path):
                 same.setdefault(id(array), []).append((path, array))
         return [Parameter(_name(group), group[0][1], tuple(_near(path) for path, _ in group))
                 for group in same.values()]
@@ -176,6 +181,18 @@ def candidates(found, named=None):
         paths = (_steps(gradient),) if gradient else _near(_steps(name))
         parameters.append(Parameter(name.replace("params.", ""), known[name], (paths,)))
     return parameters
+
+
+def plain_numbers(found, layer):
+    """The names of Python's own numbers, or rows of them, that have a gradient: they cannot be nudged in place."""
+    names = []
+    for path, thing, copied in found:
+        holds = copied and not isinstance(thing, np.ndarray | FunctionType)
+        for name, value in (thing if isinstance(thing, dict) else attributes(thing) if holds else {}).items():
+            first, at = next(iter(value), None) if isinstance(value, ROWS) else value, (*path, name)
+            if isinstance(first, float) and Parameter("", None, (_near(at),)).gradient(None, layer) is not None:
+                names.append(f"{_name([(at, None)])} (Python's own numbers)")
+    return names
 
 
 def _name(group):
@@ -239,6 +256,13 @@ class Variable:
                 self.values[places] = member.array
             self.shape = self.values.shape
 
+    def elsewhere(self, factor, learned):
+        """The same at other numbers, parameters `learned` times as large."""
+        there = copy.copy(self)
+        there.values = other(self.values, factor) if self.kind == "input" else self.values * learned
+        there.values = there.values.astype(self.values.dtype)
+        return there
+
     @property
     def size(self):
         return self.values.size
@@ -270,6 +294,14 @@ class Variable:
             seen.append(gradient)
             np.add.at(total, ... if places is None else places, gradient)
         return total
+
+
+def other(array, factor):
+    """Other numbers of the same kind and size: in another order and, if they are floats, stretched."""
+    turned = array.reshape(-1)[::-1].reshape(array.shape) if factor != 1.01 else array
+    if array.dtype.kind != "f":
+        return turned
+    return np.where(np.isfinite(turned), turned, array) * np.asarray(factor, array.dtype)
 
 
 def variables(members, dtype=None):

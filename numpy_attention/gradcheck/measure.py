@@ -14,63 +14,46 @@ Slow: central differences, number by number.
 Sources: Squire & Trapp 1998; Martins, Sturdza & Alonso 2003 (complex step).
 """
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from .layer_under_test import Finding
-from .slopes import Slope, slope
+from .slopes import grain, slope
 
 COMPLEX_STEP = {np.dtype(np.float64): 1e-20, np.dtype(np.float32): 1e-10}     # its square must not matter
 RTOL = {(np.dtype(np.float64), True): 1e-10, (np.dtype(np.float64), False): 1e-7,
         (np.dtype(np.float32), True): 1e-4, (np.dtype(np.float32), False): 1e-3}
 MOST_NUMBERS, MOST_COPIES = 12_000, 24    # of a stack: beyond that, matrix products start threads that wait
 DIRECTIONS = 2
+NUMBER = np.dtype([*((name, float) for name in ("numeric", "error", "rounding", "felt", "unit", "low", "high")),
+                   ("corner", bool)])
 
 
 @dataclass
 class Measured:
-    """The gradient of one variable as measured.
+    """The gradient of one variable as measured, and `why` not by the complex step; "" if so.
 
-    `numeric`, its estimated `error`, and `rounding`: Σ |terms| of each number's slope, of which some digits are lost;
-    `size`, `unit`: how large those outputs are that feel the number, and how far they can move;
-    `corner`, `low`, `high`: where left and right slopes differ, and how far; `exact`: by the complex step; `why` not.
+    Each of the `numbers` has its slope `numeric` with the estimated `error`; `rounding`: Σ |terms| of the slope, of
+    which some digits are lost; `felt`, `unit`: how large those outputs are that feel the number, and how far they can
+    move; `corner`, `low`, `high`: where left and right slopes differ, and how far.
     """
 
-    numeric: np.ndarray
-    error: np.ndarray
-    rounding: np.ndarray
-    corner: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    size: np.ndarray
-    unit: np.ndarray
-    exact: bool = False
+    numbers: np.ndarray
     why: str = ""
-
-    def shaped(self, shape):
-        """The same, every array in this shape."""
-        return replace(self, **{name: getattr(self, name).reshape(shape) for name in ARRAYS})
-
-    def patched(self, places, other):
-        """The same, with the numbers at these flat places as measured by another."""
-        flat = {name: getattr(self, name).reshape(-1).copy() for name in ARRAYS}
-        for name, values in flat.items():
-            values[places] = getattr(other, name)
-        return replace(self, **flat).shaped(self.numeric.shape)
-
-
-ARRAYS = "numeric", "error", "rounding", "corner", "low", "high", "size", "unit"
 
 
 class Ruler:
-    """Measures slopes of Σ weights ∘ out of one Subject; `weights` is flat."""
+    """Measures slopes of Σ weights ∘ out of one Subject; the weights are its upstream gradients, flat."""
 
-    def __init__(self, subject, weights, rng, use_complex=True):
-        self.subject, self.weights, self.rng = subject, weights, rng
+    def __init__(self, subject, upstreams, rng, use_complex=True):
+        self.subject, self.rng = subject, rng
+        self.weights = np.concatenate([u.reshape(-1) for u in upstreams]).astype(float)
         self.real, self.level, self.surveyed = subject.copy(), {}, {}
         self.unit, self.units = 0.0, 0.0        # how much the loss, and each output, moves with a whole variable
-        self.here, self.shapes = self.real.forward(), subject.shapes
+        here = self.real.forward()
+        self.here, self.shapes = here if here.dtype.kind == "f" else here.astype(float), subject.shapes
+        self.eps = grain(self.here)
         self.dtype = np.result_type(*(v.values.dtype for v in subject.variables.values()))
         self.first = 0 if self.dtype == np.float64 else 2       # the step to begin with
         self.complex, self.obstacle = None, "" if use_complex else "asked for"
@@ -81,14 +64,13 @@ class Ruler:
     def _try_complex(self):
         try:
             self.complex = self.subject.copy(complex_variables=True)
-            for variable in self.subject.variables.values():
-                self.complex.put(variable, variable.values.astype(np.result_type(self.dtype, np.complex64)))
             out = self.complex.forward()
+            if out.shape == self.here.shape and np.allclose(out.real, self.here, rtol=1e-6, atol=0, equal_nan=True):
+                return
+            self.obstacle = "forward computes something else with complex numbers"
         except (Finding, TypeError) as error:
-            self.complex, self.obstacle = None, f"forward does not take complex numbers ({error})"
-            return
-        if out.shape != self.here.shape or not np.allclose(out.real, self.here, rtol=1e-6, atol=0, equal_nan=True):
-            self.complex, self.obstacle = None, "forward computes something else with complex numbers"
+            self.obstacle = f"forward does not take complex numbers ({error})"
+        self.complex = None
 
     # ------------------------------------------------------------------------------------------ along directions
 
@@ -109,42 +91,35 @@ class Ruler:
             found.append(along)
         return found
 
-    def central(self, along, enough=1e-6, stretch=1.0):
-        """The Slope along {variable: direction}."""
-        variables, copy = self.subject.variables, self.real
-
-        def at(t):
-            for name, direction in along.items():
-                values = variables[name].values
-                copy.put(variables[name], (values + t * direction).astype(values.dtype))
-            out = copy.forward()
-            return t, np.asarray(out, float)
+    def _moved(self, copy, along, t):
+        """The output, the variables moved by t times their directions."""
+        for name, direction in along.items():
+            variable = self.subject.variables[name]
+            moved = variable.values + t * direction
+            copy.put(variable, moved if isinstance(t, complex) else moved.astype(variable.values.dtype))
         try:
-            key = tuple(along)
-            found = slope(at, self.here_as_floats(), self.weights, self.level.get(key, self.first), enough,
-                          self.units, stretch)
-            self.level[key] = min(found.level, self.first)
-            return found
+            return copy.forward()
         finally:
-            self._back(copy, along)
+            self.back(copy, along)
 
-    def here_as_floats(self):
-        return self.here if self.here.dtype.kind == "f" else self.here.astype(float)
+    def central(self, along, enough=1e-6, stretch=1.0):
+        """The Slope along {variable: direction}, by differences."""
+        key = tuple(along)
+        found = slope(lambda t: (t, np.asarray(self._moved(self.real, along, t), float)), self.here, self.weights,
+                      self.eps, self.level.get(key, self.first), enough, self.units, stretch)
+        self.level[key] = min(found.level, self.first)
+        return found
 
     def exact(self, along):
         """The same by the complex step, every output's slope; None if forward refuses."""
-        h, variables = COMPLEX_STEP[self.dtype], self.subject.variables
+        h = COMPLEX_STEP[self.dtype]
         try:
-            for name, direction in along.items():
-                self.complex.put(variables[name], variables[name].values + 1j * h * direction)
-            out = self.complex.forward()
-            return out.imag / h if out.dtype.kind == "c" else np.zeros(out.size)
+            return self._moved(self.complex, along, 1j * h).imag / h
         except Finding:
             return None
-        finally:
-            self._back(self.complex, along)
 
-    def _back(self, copy, names):
+    def back(self, copy, names):
+        """The values of these variables in a copy, as they were."""
         for name in names:
             copy.put(self.subject.variables[name], self.subject.variables[name].values)
 
@@ -159,69 +134,6 @@ class Ruler:
         if same.all() and error > 0.05 * size:          # slopes of next to nothing? then what moves farther away counts
             size = max(size, 1e-8 * float(weights @ self.far))
         return bool(same.all()), error / (size or 1)
-
-    # ------------------------------------------------------------------------------------------ number by number
-
-    def survey(self, claimed):
-        """Both measurements of every variable along its directions: how large slopes are, and whether the two agree."""
-        directions = self.directions(claimed)
-        for name in self.subject.variables:
-            along = [{name: d[name]} for d in directions]
-            seconds = [self.central(d) for d in along]
-            if not all(np.isfinite(s.value[np.isfinite(self.here)]).all() for s in seconds):
-                own = self.subject.variables[name].scale(own=True)      # out of what forward takes: shorter nudges
-                along = [{name: d[name] * own / self.scales[name]} for d in along]
-                self.scales[name], seconds = own, [self.central(d) for d in along]
-            firsts = [self.exact(d) for d in along] if self.complex is not None else []
-            self.surveyed[name] = along, firsts, seconds
-            self.learn(seconds)
-        if not self.unit:
-            self.units, self.unit = self.far, float(np.abs(self.weights) @ self.far)
-
-    @functools.cached_property
-    def far(self):
-        """How far each output moves when all numbers change by as much as they are; for where nothing moves nearby."""
-        moves, variables = np.zeros(self.here.size), self.subject.variables
-        along = self.directions({})[0]
-        for t in (-3.0, -1.0, 1.0, 3.0):
-            for name, direction in along.items():
-                values = variables[name].values
-                self.real.put(variables[name], (values + t * direction).astype(values.dtype))
-            try:
-                change = np.abs(self.real.forward() - self.here)
-                moves = np.maximum(moves, np.where(np.isfinite(change), change, 0))
-            except (Finding, ValueError):
-                continue
-            finally:
-                self._back(self.real, variables)
-        return moves
-
-    def learn(self, seconds):
-        """Note how large slopes are."""
-        for second in seconds:
-            size = np.abs(second.value)
-            moves = np.where(np.isfinite(size) & (second.error <= 0.1 * size), size, 0)
-            self.unit = max(self.unit, float(np.abs(self.weights) @ moves))
-            self.units = np.maximum(self.units, moves)
-
-    def measure(self, variable):
-        """The Measured gradient of a variable."""
-        along, firsts, seconds = self.surveyed[variable.name]
-        why = self.obstacle
-        if self.complex is not None:
-            why = self.doubt(firsts, seconds)
-            for way in self._ways(variable, along[0]) if not why else ():
-                found = self._by_complex_step(variable, way)
-                if found is not None and all(self._adds_up(found.numeric.reshape(-1), d[variable.name], first)
-                                             for d, first in zip(along, firsts, strict=True)):
-                    return found
-                why = ("the slopes of single numbers do not add up to the slope of all at once: there is a corner, or "
-                       "forward mixes its batch")
-        return self.slowly(variable, why)
-
-    def _adds_up(self, numeric, v, first):
-        size = float(np.abs(numeric) @ np.abs(v) + np.abs(self.weights) @ np.abs(first)) + 1e-2 * self.unit
-        return abs(numeric @ v - self.weights @ first) <= 500 * np.finfo(self.dtype).eps * size
 
     def doubt(self, firsts, seconds):
         """Why the complex step is not to be believed; "" if it is."""
@@ -242,70 +154,131 @@ class Ruler:
                     "like")
         return ""
 
+    def survey(self, claimed):
+        """Both measurements of every variable along its directions: how large slopes are, and whether the two agree."""
+        directions = self.directions(claimed)
+        for name in self.subject.variables:
+            along = [{name: d[name]} for d in directions]
+            seconds = [self.central(d) for d in along]
+            if not all(np.isfinite(s.value[np.isfinite(self.here)]).all() for s in seconds):
+                own = self.subject.variables[name].scale(own=True)      # out of what forward takes: shorter nudges
+                along = [{name: d[name] * own / self.scales[name]} for d in along]
+                self.scales[name], seconds = own, [self.central(d) for d in along]
+            firsts = [self.exact(d) for d in along] if self.complex is not None else []
+            self.surveyed[name] = along, firsts, seconds
+            self.learn(seconds)
+        if not self.unit:
+            self.units, self.unit = self.far, float(np.abs(self.weights) @ self.far)
+
+    @functools.cached_property
+    def far(self):
+        """How far each output moves when all numbers change by as much as they are; for where nothing moves nearby."""
+        moves, along = np.zeros(self.here.size), self.directions({})[0]
+        for t in (-3.0, -1.0, 1.0, 3.0):
+            try:
+                change = np.abs(self._moved(self.real, along, t) - self.here)
+                moves = np.maximum(moves, np.where(np.isfinite(change), change, 0))
+            except (Finding, ValueError):
+                continue
+        return moves
+
+    def learn(self, seconds):
+        """Note how large slopes are."""
+        for second in seconds:
+            size = np.abs(second.value)
+            moves = np.where(np.isfinite(size) & (second.error <= 0.1 * size), size, 0)
+            self.unit = max(self.unit, float(np.abs(self.weights) @ moves))
+            self.units = np.maximum(self.units, moves)
+
+    # ------------------------------------------------------------------------------------------ number by number
+
+    def measure(self, variable):
+        """The Measured gradient of a variable."""
+        along, firsts, seconds = self.surveyed[variable.name]
+        why = self.obstacle or self.doubt(firsts, seconds)
+        for way in self._ways(variable, along[0]) if not why else ():
+            numbers = self._by_complex_step(variable, way)
+            if numbers is not None and all(self._adds_up(numbers["numeric"], d[variable.name], first)
+                                           for d, first in zip(along, firsts, strict=True)):
+                return Measured(numbers.reshape(variable.shape))
+        return self.slowly(variable, why or "the slopes of single numbers do not add up to the slope of all at once: "
+                           "there is a corner, or forward mixes its batch")
+
+    def _adds_up(self, numeric, v, first):
+        size = float(np.abs(numeric) @ np.abs(v) + np.abs(self.weights) @ np.abs(first)) + 1e-2 * self.unit
+        return abs(numeric @ v - self.weights @ first) <= 500 * np.finfo(self.dtype).eps * size
+
     def _ways(self, variable, along):
         """The ways to nudge many numbers in one run that may be safe here, and last the one that always is."""
         if variable.kind == "input":
-            return self._new_axis, self._along_batch, None
+            return self._new_axis, self._along_batch, self._alone
         columns = self.shapes[0][-1:]
         if len(self.shapes) == 1 and columns == variable.shape[-1:] and variable.size > columns[0] > 1:
             first = np.arange(variable.size) % columns[0] == 0
             felt = self.exact({variable.name: along[variable.name] * first})
             if felt is not None and not felt.reshape(-1, *columns)[:, 1:].any():
-                return self._columns, None
-        return (None,)
+                return self._columns, self._alone
+        return (self._alone,)
 
     def _by_complex_step(self, variable, way):
-        h, size, scale = COMPLEX_STEP[self.dtype], variable.size, self.scales[variable.name]
-        numeric, rounding, moved = np.empty(size), np.empty(size), np.empty(size)
-        weights, absolute = self.weights, np.abs(self.weights)
-        K = max(3, min(MOST_COPIES, MOST_NUMBERS // max(1, self.here.size + size)))
-        K = 1 if way is None else variable.shape[-1] if way == self._columns else K
-        values = variable.values.astype(np.result_type(self.dtype, np.complex64))
+        """All its numbers, in portions; None if forward refuses."""
+        size, nudges = variable.size, 1j * COMPLEX_STEP[self.dtype] * self.scales[variable.name]
+        numbers, absolute = np.zeros(size, NUMBER), np.abs(self.weights)
+        K = variable.shape[-1] if way == self._columns else max(
+            3, min(MOST_COPIES, MOST_NUMBERS // max(1, self.here.size + size)))
         try:
             for some in (slice(i, min(i + K, size)) for i in range(0, size, K)):
-                nudges = 1j * h * scale[some]
-                outs = (way or self._columns)(variable, values, some, nudges)
+                outs = way(variable, some, nudges[some])
                 if outs is None:
                     return None
-                slopes = outs.imag / nudges.imag[:, None]
-                if way == self._columns:                        # each number moves its own column of the output
-                    slopes = np.where(np.arange(K)[:, None] == np.arange(self.here.size) % K, slopes, 0)
-                numeric[some], rounding[some] = slopes @ weights, np.abs(slopes) @ absolute
-                moved[some] = (slopes != 0) @ (absolute * np.abs(self.here))
+                slopes, found = outs.imag / nudges.imag[some, None], numbers[some]
+                found["numeric"][:], found["rounding"][:] = slopes @ self.weights, np.abs(slopes) @ absolute
+                found["felt"][:] = (slopes != 0) @ (absolute * np.abs(self.here))
         except Finding:
             return None
         finally:
-            self._back(self.complex, [variable.name])
-        no = np.zeros(size, bool)
-        return Measured(numeric, 0.0 * rounding, rounding, no, numeric.copy(), numeric.copy(), moved, 0.0 * rounding,
-                        True).shaped(variable.shape)
+            self.back(self.complex, [variable.name])
+        numbers["low"][:] = numbers["high"][:] = numbers["numeric"]
+        return numbers
 
-    def _columns(self, variable, values, some, nudges):
-        """The output, all these numbers nudged at once."""
+    def _alone(self, variable, some, nudges):
+        """The outputs, one number nudged at a time: (K, size of the output)."""
+        values = variable.values.astype(np.result_type(self.dtype, np.complex64))
+        outs = np.empty((len(nudges), self.here.size), values.dtype)
+        for out, i, nudge in zip(outs, range(variable.size)[some], nudges, strict=True):
+            values[i] += nudge
+            self.complex.put(variable, values)
+            out[:] = self.complex.forward()
+            values[i] = variable.values[i]
+        return outs
+
+    def _columns(self, variable, some, nudges):
+        """The same in one run, where each number moves its own column of the output alone."""
+        values = variable.values.astype(np.result_type(self.dtype, np.complex64))
         values[some] += nudges
         self.complex.put(variable, values)
-        values[some] = variable.values[some]
-        return self.complex.forward()[None]
+        own = np.arange(len(nudges))[:, None] == np.arange(self.here.size) % len(nudges)
+        return np.where(own, self.complex.forward(), 0)
 
-    def _new_axis(self, variable, values, some, nudges):
+    def _new_axis(self, variable, some, nudges):
         """The outputs of copies of the input, each nudged elsewhere, along a new first axis: (K, ...)."""
-        return self._together(variable, values, some, nudges, lambda copies: copies)
+        return self._together(variable, some, nudges, lambda copies: copies)
 
-    def _along_batch(self, variable, values, some, nudges):
+    def _along_batch(self, variable, some, nudges):
         """The same along the batch, (K, N, ...) -> (K·N, ...), of arrays that have the batch axis of the output."""
         def stack(copies):
             if copies.ndim < 2 or copies.shape[1] != self.shapes[0][0]:
                 return copies[0]
             return copies.reshape(len(copies) * copies.shape[1], *copies.shape[2:])
-        return self._together(variable, values, some, nudges, stack)
+        return self._together(variable, some, nudges, stack)
 
-    def _together(self, variable, values, some, nudges, stack):
+    def _together(self, variable, some, nudges, stack):
         """The outputs for copies of the input, each nudged elsewhere, run together; None if forward refuses."""
         copy, K = self.complex, len(nudges)
         if len(self.shapes) != 1 or not self.shapes[0] or not copy.plain:
             return None
-        rows = np.repeat(values[None], K, axis=0)
-        rows[np.arange(K), np.arange(len(values))[some]] += nudges
+        rows = np.repeat(variable.values[None], K, axis=0).astype(np.result_type(self.dtype, np.complex64))
+        rows[np.arange(K), np.arange(variable.size)[some]] += nudges
         nudged = {id(copy.memo[id(m.array)]): rows.reshape(K, *m.array.shape) if places is None else rows[:, places]
                   for m, places in variable.members}
 
@@ -324,64 +297,40 @@ class Ruler:
 
     def slowly(self, variable, why):
         """The Measured gradient by central differences, and why so."""
-        return self.one_by_one(variable, range(variable.size), why).shaped(variable.shape)
+        return Measured(self.one_by_one(variable, range(variable.size)).reshape(variable.shape), why)
 
-    def one_by_one(self, variable, places, why="", stretch=1.0):
+    def one_by_one(self, variable, places, stretch=1.0):
         """The numbers at these flat places by central differences, flat."""
-        count = len(places)
-        found = Measured(*(np.empty(count) for _ in range(3)), np.zeros(count, bool),
-                         *(np.empty(count) for _ in range(4)), False, why)
-        weights = self.weights
-        for k, i in enumerate(places):
+        numbers, weights, absolute = np.zeros(len(places), NUMBER), self.weights, np.abs(self.weights)
+        scale = self.scales[variable.name]
+        for number, i in zip(numbers, places, strict=True):
+            if not np.isfinite(variable.values[i]):     # −inf stays what it is when it is nudged
+                continue
             one = self._one(variable, i, stretch)
-            found.numeric[k], found.error[k] = one.of_loss(weights)
-            found.rounding[k] = float(np.abs(weights) @ np.abs(one.value))
-            absolute = np.where(one.felt, np.abs(weights), 0)
-            found.size[k], found.unit[k] = absolute @ np.abs(self.here), absolute @ np.maximum(
-                self.units, 1e-2 * self.far)
-            felt = one.corner & (weights != 0)
-            ends = np.where(felt, [one.left * weights, one.right * weights], one.value * weights)
-            found.low[k], found.high[k] = ends.min(axis=0).sum(), ends.max(axis=0).sum()
-            found.corner[k] = felt.any() and found.high[k] - found.low[k] > 1e-6 * found.rounding[k]
-            if found.corner[k]:
-                found.numeric[k] = (found.low[k] + found.high[k]) / 2
-        return found
-
-    def jitter(self, variable, eps=None):
-        """The variable's numbers, their last digits changed."""
-        eps = eps or np.finfo(variable.values.dtype).eps
-        turns = self.rng.choice([-4, -2, -1, 1, 2, 4], variable.size)
-        return (variable.values * (1 + turns * eps)).astype(variable.values.dtype)
-
-    def spread(self, variable, i):
-        """How much the complex step's slope of number i changes with the last digits of all inputs."""
-        h, copy, slopes = COMPLEX_STEP[self.dtype] * self.scales[variable.name][i], self.complex, []
-        for _ in range(4):
-            for other in self.subject.variables.values():
-                row = self.jitter(other).astype(np.result_type(self.dtype, np.complex64))
-                row[i if other is variable else []] += 1j * h
-                copy.put(other, row)
-            slopes.append(float(copy.forward().imag @ self.weights) / h)
-        self._back(copy, self.subject.variables)
-        return np.ptp(slopes)
+            number["numeric"], number["error"] = (value / scale[i] for value in one.of_loss(weights))
+            number["rounding"] = float(absolute @ np.abs(one.value)) / scale[i]
+            felt = np.where(one.felt, absolute, 0)
+            number["felt"], number["unit"] = felt @ np.abs(self.here), felt @ np.maximum(self.units, 1e-2 * self.far)
+            corner = one.corner & (weights != 0)
+            ends = np.where(corner, [one.left * weights, one.right * weights], one.value * weights) / scale[i]
+            number["low"], number["high"] = ends.min(axis=0).sum(), ends.max(axis=0).sum()
+            number["corner"] = corner.any() and number["high"] - number["low"] > 1e-6 * number["rounding"]
+            if number["corner"]:
+                number["numeric"] = (number["low"] + number["high"]) / 2
+        return numbers
 
     def _one(self, variable, i, stretch):
-        copy, values, scale = self.real, variable.values.copy(), self.scales[variable.name][i]
-        kept = values[i]
-        if not np.isfinite(kept):                       # −inf stays what it is when it is nudged
-            nothing, no = np.zeros(self.here.size), np.zeros(self.here.size, bool)
-            return Slope(nothing, nothing, no, nothing, nothing, no, self.first)
+        """The Slope of one number, in units of its scale."""
+        values, kept, scale = variable.values.copy(), float(variable.values[i]), self.scales[variable.name][i]
 
         def at(t):
             values[i] = kept + t * scale
-            moved = (float(values[i]) - float(kept)) / scale
-            copy.put(variable, values)
-            return moved, np.asarray(copy.forward(), float)
+            self.real.put(variable, values)
+            return (float(values[i]) - kept) / scale, np.asarray(self.real.forward(), float)
         try:
-            found = slope(at, self.here_as_floats(), self.weights, self.level.get(variable.name, self.first),
+            found = slope(at, self.here, self.weights, self.eps, self.level.get(variable.name, self.first),
                           units=self.units, stretch=stretch)
         finally:
-            self._back(copy, [variable.name])
+            self.back(self.real, [variable.name])
         self.level[variable.name] = min(found.level, self.first)
-        return found._replace(value=found.value / scale, error=found.error / scale, left=found.left / scale,
-                              right=found.right / scale)
+        return found

@@ -7,7 +7,8 @@ from .layer_under_test import Finding
 
 def unchecked(subject):
     """What the output depends on, or what forward hands out, and no gradient was found for."""
-    found = [*subject.declined, *subject.odd, *subject.ignored]
+    declined = [name for name, v in subject.others.items() if v.values.dtype.kind == "f"]
+    found = [*declined, *subject.odd, *subject.ignored]
     found += [f"what lies beyond {MOST:,} objects inside"] * subject.cut
     return list(dict.fromkeys([*found, *(f.name for f in _matter(subject))]))
 
@@ -71,7 +72,7 @@ def remarks(subject, ruler, report, upstreams, how):
                          "measured: the outputs are so large, so rough or so noisy beside these slopes that ±"
                          f"{float(row.error[row.unmeasured].max()):.1e} is all that can be said. Check it at other "
                          "numbers")
-        elif row.ok and not row.exact and row.error.size and not row.negligible:
+        elif row.ok and row.why and row.error.size and not row.negligible:
             with np.errstate(all="ignore"):
                 share = np.nanmedian(np.where(row.numeric != 0, row.error / np.abs(row.numeric), np.nan))
             if share > 1e-5:
@@ -84,10 +85,13 @@ def remarks(subject, ruler, report, upstreams, how):
     if subject.writes and any(subject.written_names):
         found.append(f"forward writes to {', '.join(subject.written_names)}; it was measured on fresh copies, so the "
                      "slopes are those of the numbers as given")
-    if report.unchecked:
-        found.append(f"not checked: the output depends on {', '.join(report.unchecked)} as well, or hands it out, but "
-                     "no gradient was found; if there is one, say where: "
-                     f"params={{{report.unchecked[0]!r}: ...}}")
+    unfound = [name for name in report.unchecked if name not in subject.odd]
+    if unfound:
+        found.append(f"not checked: the output depends on {', '.join(unfound)} as well, or hands it out, but no "
+                     f"gradient was found; if there is one, say where: params={{{unfound[0]!r}: ...}}")
+    if subject.odd:
+        found.append(f"not checked: {', '.join(subject.odd)}: what is to be nudged has to be floats in a NumPy array, "
+                     "such as np.array(1.5)")
     return found
 
 

@@ -34,7 +34,6 @@ class Row:
     shape: tuple = None
     error: np.ndarray = None
     why: str = ""
-    exact: bool = True
     forced: bool = False
     note: str = ""
     unmeasured: np.ndarray = None
@@ -93,15 +92,8 @@ class Row:
             return "FAIL"
         return "unmeasured" if self.unmeasured.any() else "zero" if self.negligible else "ok"
 
-    @property
-    def at_worst(self):
-        """(analytic, numeric, difference, ratio) at the worst element; no ratio where it would divide zero by zero."""
-        if self.empty:
-            return (float("nan"),) * 4
-        return *self.at(self.worst)[:2], float(self.difference[self.worst]), self.at(self.worst)[2]
-
     def at(self, place):
-        """(analytic, numeric, ratio) at one place."""
+        """(analytic, numeric, ratio) at one place; no ratio where it would divide zero by zero."""
         analytic, numeric = float(self.analytic[place]), float(self.numeric[place])
         return analytic, numeric, analytic / numeric if numeric != 0 and not self.negligible else float("nan")
 
@@ -109,9 +101,19 @@ class Row:
         """What the report's table says of it."""
         if self.empty:
             return [self.name, _tuple(self.shape), *[""] * 5, self.verdict]
-        analytic, numeric, difference, ratio = self.at_worst
+        analytic, numeric, ratio = self.at(self.worst)
         return [self.name, _tuple(self.shape), _tuple(self.worst) if self.worst else "", f"{analytic:.4g}",
-                f"{numeric:.4g}", f"{difference:.1e}", "" if ratio != ratio else f"{ratio:.4g}", self.verdict]
+                f"{numeric:.4g}", f"{self.difference[self.worst]:.1e}", "" if ratio != ratio else f"{ratio:.4g}",
+                self.verdict]
+
+    def to_dict(self):
+        """The same for machines."""
+        analytic, numeric, ratio = map(_number, (math.nan,) * 3 if self.empty else self.at(self.worst))
+        return {"name": self.name, "kind": self.kind, "shape": [int(n) for n in self.shape], "worst": list(self.worst),
+                "analytic": analytic, "numeric": numeric, "ratio": ratio, "verdict": self.verdict, "ok": self.ok,
+                "difference": _number(math.nan if self.empty else float(self.difference[self.worst])),
+                "largest": _number(self.largest), "skipped": int(self.skipped.sum()),
+                "unmeasured": int(self.unmeasured.sum())}
 
 
 def _tuple(numbers):
@@ -233,7 +235,7 @@ class GradientReport:
             "layer": self.layer, "ok": self.ok, "problem": self.problem, "elements": self.elements,
             "largest": _number(self.largest), "seconds": self.seconds, "method": self.method, "reason": self.reason,
             "settings": {name: _number(value) for name, value in self.settings.items()},
-            "rows": [_row(row) for row in self.rows], "lines": [line._asdict() for line in self.lines],
+            "rows": [row.to_dict() for row in self.rows], "lines": [line._asdict() for line in self.lines],
             "warnings": list(self.warnings), "diagnosis": list(self.diagnosis), "unchecked": list(self.unchecked),
         }
 
@@ -258,14 +260,6 @@ class GradientReport:
 
 def _listed(names, most=6):
     return ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
-
-
-def _row(row):
-    analytic, numeric, difference, ratio = map(_number, row.at_worst)
-    return {"name": row.name, "kind": row.kind, "shape": [int(n) for n in row.shape], "worst": list(row.worst),
-            "analytic": analytic, "numeric": numeric, "difference": difference, "ratio": ratio,
-            "largest": _number(row.largest), "skipped": int(row.skipped.sum()),
-            "unmeasured": int(row.unmeasured.sum()), "verdict": row.verdict, "ok": row.ok}
 
 
 def _number(value):

@@ -39,11 +39,11 @@ class Slope(NamedTuple):
         return float(weights @ self.value), float(np.abs(weights) @ self.error)
 
 
-def slope(at, here, weights, level=0, enough=3e-8, units=0.0, stretch=1.0):
+def slope(at, here, weights, eps, level=0, enough=3e-8, units=0.0, stretch=1.0):
     """The Slope of `at(t) -> (t as it really was, output)` at t = 0, where the output is `here`.
 
     Args: weights: of the outputs in the loss; the search ends when the loss's slope is known to `enough` of itself, or
-        to 1e-10 of what those outputs that feel this number can move by, `units`.
+        to 1e-10 of what those outputs that feel this number can move by, `units`. eps: their `grain`.
         level: the power of RATIO to begin with; `stretch` makes all steps so much longer.
     """
     weights, levels, best = np.abs(weights), [], None
@@ -60,7 +60,7 @@ def slope(at, here, weights, level=0, enough=3e-8, units=0.0, stretch=1.0):
 
     def step(k):
         nonlocal best
-        new = _look(at, here, BASE * stretch * RATIO ** k)
+        new = _look(at, here, eps, BASE * stretch * RATIO ** k)
         levels.append(new)
         best = _best(levels, here, apart)
         return float(weights @ np.where(apart, 0, new.floor))
@@ -100,8 +100,7 @@ class Look(NamedTuple):
     rough: np.ndarray           # the part of the error that is rounding inside, or a corner
 
 
-def _look(at, here, h):
-    eps = grain(here)
+def _look(at, here, eps, h):
     means, gaps, outs = [], [], []
     for part in (h, h / 2):
         try:

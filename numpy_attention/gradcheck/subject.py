@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from .copies import MOST, Held, duplicate, follow, is_numbers, special, walk
-from .gradients import candidates, match, slots, variables
+from .gradients import candidates, match, plain_numbers, slots, variables
 from .layer_under_test import Finding, positional
 
 
@@ -23,14 +23,14 @@ class Subject:
         made = {id(a): _taken(a) for a in [*inputs, *keywords.values()]}
         self.arguments, self.keywords = [made[id(a)] for a in inputs], {k: made[id(a)] for k, a in keywords.items()}
         self.layer, self.outputs, self.bundled = under_test.things, 1, False
-        self.writes, self.drawn_from, self.variables = False, ["?"], {}
+        self.writes, self.drawn_from, self.variables, self.moved = False, ["?"], {}, []
         self._look_inside()
         self._first_run()
 
-    def _look_inside(self, inner=None):
+    def _look_inside(self):
         seen = {}
         given = list(walk([self.arguments, self.keywords], seen))
-        self.inner = list(walk(self.layer, seen)) if inner is None else inner
+        self.inner = list(walk(self.layer, seen))
         self.found = [*self.inner, *given]
         self.cut = len(seen) > MOST                 # more than walk goes through
         self.special, self.held = special(self.found), Held.now(self.found)
@@ -52,10 +52,13 @@ class Subject:
             dtype = array.dtype if array.dtype.kind != "f" or kind is None else np.dtype(kind)
             return np.result_type(dtype, np.complex64) if id(array) in nudged else dtype
         try:
-            return Copy(self, *duplicate((self.layer, self.arguments, self.keywords), self.special, dtype_of))
+            made = Copy(self, *duplicate((self.layer, self.arguments, self.keywords), self.special, dtype_of))
         except Exception as error:
             raise TypeError(f"{self.name} cannot be copied ({error}), and a check never works on your own: "
                             "keep what cannot be copied out of the layer") from None
+        for v in self.moved:
+            made.put(v, v.values)
+        return made
 
     def _first_run(self):
         """See what comes out, which gradients come back, and so what the variables are."""
@@ -78,7 +81,7 @@ class Subject:
         twins = {id(trial.memo[id(f.thing)]): f.thing for f in self.inner if id(f.thing) in trial.memo and f.copied
                  and isinstance(f.thing, np.ndarray)}
         late = [f for f in stays if f.copied and id(f.thing) not in twins]
-        if any(p.gradient(trial.layer) is not None for p in candidates(late)) and self.params is None:
+        if any(p.gradient(None, trial.layer) is not None for p in candidates(late)) and self.params is None:
             built = self.copy()                     # weights made at first use: from now on they are there
             built.forward()
             self.layer = built.layer
@@ -122,50 +125,49 @@ class Subject:
         return trial.returned([np.zeros(o.shape, _real(o.dtype)) for o in trial.outs])
 
     def random_upstreams(self, rng):
-        """A random upstream gradient for each output, in its precision."""
-        return [rng.standard_normal(o.shape).astype(_real(o.dtype)) for o in self.outs]
+        """A random upstream gradient for each output, in its precision; of a loss it is 1."""
+        draw = np.ones if self.is_loss else rng.standard_normal
+        return [draw(o.shape).astype(_real(o.dtype)) for o in self.outs]
 
     def converted_by(self, dtype):
         """Would this precision change anything?"""
         return any(f.thing.dtype != dtype for f in self._floats())
 
-    def at(self, numbers):
-        """The same at other inputs, {id(array): other numbers}; None where inputs share memory in part."""
-        there, memo = copy.copy(self), dict(numbers)
-        memo = {key: np.asarray(given) for key, given in memo.items()}
-        there.arguments, there.keywords = copy.deepcopy((self.arguments, self.keywords), memo)
-        there._look_inside(self.inner)
-        members = [replace(m, array=memo[id(m.array)]) if id(m.array) in numbers else m
-                   for v in self.variables.values() for m, _ in v.members]
-        there.variables = variables(members, self.dtype)
-        return there if len(there.variables) == len(self.variables) else None
+    def elsewhere(self, factor, learned=1.0):
+        """The same at other inputs, masks and the like, too, and with parameters so many times as large."""
+        there = copy.copy(self)
+        there.variables, there.others = ({name: v.elsewhere(factor, learned) for name, v in some.items()}
+                                           for some in (self.variables, self.others))
+        there.moved = [*there.variables.values(), *there.others.values()]
+        return there
 
     def _sort(self, trial, raw, possible):
         """Into variables, and what is not checked."""
         titles = {s: trial.title(s) for s in self.into if not s.path and isinstance(s.argument, int)}
         into = [replace(s, name=titles.get(s, s.name)) for s in self.into]
+        gradients = {m: m.gradient(raw, trial.layer) for m in (*into, *possible)}
         numbers = [s for s in into if s.array.dtype.kind == "f"]
-        got = [s for s in numbers if s.gradient(raw, trial.layer) is not None]
-        got += [s for s in numbers if all(s is not g for g in got) and any(_same_place(s.array, g.array) for g in got)]
+        got = [s for s in numbers if gradients[s] is not None]
+        got += [s for s in numbers if s not in got and any(_same_place(s.array, g.array) for g in got)]
         whole = [s for s in into if s.array.dtype.kind in "iu" and isinstance(s.argument, int) and not s.path
-                 and s.gradient(raw, trial.layer) is not None
-                 and np.shape(s.gradient(raw, trial.layer)) == s.array.shape
+                 and gradients[s] is not None and np.shape(gradients[s]) == s.array.shape
                  and s.name not in (follow(self.layer, ("integer_inputs",)) or ())]
         if whole and self._as_floats(whole):
             return
-        gradients = {p: p.gradient(trial.layer) for p in possible}
         mine = {id(s.array) for s in into}
-        floats = [p for p in possible if gradients[p] is not None and p.array.dtype.kind == "f"]
-        self.variables = variables([*got, *(p for p in floats if id(p.array) not in mine)], self.dtype)
-        self.odd = [f"{p.name} ({p.array.dtype} numbers)" for p in possible
-                    if p.array.dtype.kind in "iuc" and gradients[p] is not None]
+        learned = [p for p in possible if gradients[p] is not None]
+        floats = [p for p in learned if p.array.dtype.kind == "f" and id(p.array) not in mine]
+        self.variables = variables([*got, *floats], self.dtype)
+        self.odd = [f"{p.name} ({'structured' if p.array.dtype.kind == 'V' else p.array.dtype} numbers)"
+                    for p in learned if p.array.dtype.kind != "f"]
+        self.odd += plain_numbers(self.inner, trial.layer)
         if not self.variables:
             raise Finding(f"there is nothing to check: {self.name} has no parameters and no input with a gradient")
         copy = self.copy()
         copy.forward()
         self.written_names = copy.changed()
         checked = {id(m.array) for v in self.variables.values() for m, _ in v.members}
-        self.declined = [s.name for s in numbers if id(s.array) not in checked]
+        self.others = variables([s for s in into if id(s.array) not in checked])
         self.unnamed = [f for f in self.found if isinstance(f.thing, np.ndarray) and f.thing.dtype.kind in "fc"
                         and id(f.thing) not in checked and f.thing.size and id(f.thing) not in mine]
 
@@ -266,7 +268,7 @@ class Copy:
                 for g in [self._gradient(m, raw)] if g is not None]
 
     def _gradient(self, member, raw):
-        found = member.gradient(raw, self.layer) if hasattr(member, "argument") else member.gradient(self.layer)
+        found = member.gradient(raw, self.layer)
         return None if found is None else _as_numbers(found)
 
     def returned(self, upstreams):

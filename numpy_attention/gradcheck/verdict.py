@@ -4,6 +4,8 @@ Every number has its own tolerance, and each part of it is measured, not guessed
 by rounding, how uncertain the measurement is, and how much the gradient itself jitters when the last digits of all
 inputs are changed. A number that seems wrong is measured again, in another way, before it is called wrong.
 """
+import functools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -19,106 +21,99 @@ class Judge:
 
     def __init__(self, ruler, upstreams, atol, rtol):
         self.ruler, self.subject, self.upstreams = ruler, ruler.subject, upstreams
-        self.atol, self.rtol, self._spread = atol or 0.0, rtol, None
+        self.atol, self.rtol, self.eps = atol or 0.0, rtol, np.finfo(ruler.dtype).eps
 
     def row(self, variable, analytic, measured):
         """The Row of one variable."""
-        was_exact = measured.exact
-        bad = self._bad(variable, analytic, measured)
-        if bad.any() and np.isfinite(analytic[bad]).any():
-            measured = self._again(variable, analytic, measured, bad)
-        tolerance = self.tolerance(variable, analytic, measured, bad.any())
-        row = Row(variable.name, variable.kind, analytic, measured.numeric, tolerance, self._skipped(
-            analytic, measured, tolerance), error=measured.error, why=measured.why, exact=measured.exact)
-        row.unmeasured = self._unmeasured(variable, analytic, measured, row)
-        if was_exact and not measured.exact:
-            row.forced = True
+        fast, tolerance = not measured.why, self._own(variable, analytic, measured)
+        with np.errstate(all="ignore"):
+            jitter, bad = 0.0, ~(np.abs(analytic - measured.numbers["numeric"]) <= tolerance)      # NaN is bad
+        if bad.any():
+            jitter = 20 * self._pooled(self._rounding(variable, analytic), analytic, measured)
+            bad &= ~(np.abs(analytic - measured.numbers["numeric"]) <= tolerance + jitter)
+            if bad.any() and np.isfinite(analytic[bad]).any():
+                measured = self._again(variable, analytic, measured, np.flatnonzero(bad))
+            jitter = 20 * self._pooled(self._rounding(variable, analytic), analytic, measured)
+            tolerance = self._own(variable, analytic, measured) + jitter
+        numbers = measured.numbers
+        # At a corner there is no slope: what lies between the left and the right one is as good as any.
+        within = (analytic >= numbers["low"] - tolerance) & (analytic <= numbers["high"] + tolerance)
+        row = Row(variable.name, variable.kind, analytic, numbers["numeric"], tolerance, numbers["corner"] & within,
+                  error=numbers["error"], why=measured.why, forced=fast and bool(measured.why))
+        row.unmeasured = self._unmeasured(variable, analytic, numbers, row)
         return row
 
-    def tolerance(self, variable, analytic, measured, jitter=True):
-        """How far each number may be off."""
-        own = self._own(variable, analytic, measured)
-        if jitter:
-            own = own + 20 * pooled(self._rounding(variable, analytic), np.maximum(np.abs(analytic), np.abs(
-                measured.numeric)))
-        return own
-
     def _own(self, variable, analytic, measured):
-        """The tolerance that the measurement itself asks for."""
-        rtol = self.rtol if self.rtol is not None else RTOL[self.ruler.dtype, measured.exact]
-        eps, scale = np.finfo(self.ruler.dtype).eps, self.ruler.scales[variable.name].reshape(variable.shape)
-        own = self.atol + rtol * np.abs(measured.numeric) + 3 * measured.error + 500 * eps * measured.rounding
-        if measured.exact:          # 0 may stand for a slope too small for any digit of the outputs: 1 − 1e-20 is 1
-            drowned = (analytic == 0) & (np.abs(measured.numeric) * scale <= 4 * eps * measured.size)
-            own = own + np.where(drowned & (analytic != 0).any(), np.abs(measured.numeric), 0)
+        """How far each number may be off by the measurement itself."""
+        numbers, exact = measured.numbers, not measured.why
+        scale, size = self.ruler.scales[variable.name].reshape(variable.shape), np.abs(numbers["numeric"])
+        rtol = self.rtol if self.rtol is not None else RTOL[self.ruler.dtype, exact]
+        own = self.atol + rtol * size + 3 * numbers["error"] + 500 * self.eps * numbers["rounding"]
+        if exact:                   # 0 may stand for a slope too small for any digit of the outputs: 1 − 1e-20 is 1
+            drowned = (analytic == 0) & (size * scale <= 4 * self.eps * numbers["felt"]) & (analytic != 0).any()
+            own = own + np.where(drowned, size, 0)
             own = own + 10 * np.finfo(self.ruler.dtype).tiny / COMPLEX_STEP[self.ruler.dtype] / scale   # 0 to the step
         return own
-
-    def _bad(self, variable, analytic, measured, more=0.0):
-        own = self._own(variable, analytic, measured) + more
-        return ~(np.abs(analytic - measured.numeric) <= own)            # NaN is bad
 
     # ---------------------------------------------------------------------------------------------- a second look
 
     def _again(self, variable, analytic, measured, bad):
-        """The same, the doubtful numbers measured anew."""
-        jitter = 20 * pooled(self._rounding(variable, analytic), np.maximum(np.abs(analytic), np.abs(measured.numeric)))
-        bad = np.flatnonzero(self._bad(variable, analytic, measured, jitter))
-        if not bad.size:
+        """The Measured anew, where the numbers at the flat places `bad` seem wrong."""
+        numbers, claimed = measured.numbers.reshape(-1), analytic.reshape(-1)
+        some = bad
+        if bad.size > CHOSEN:
+            worst = np.argsort(-np.nan_to_num(np.abs(claimed - numbers["numeric"])[bad], nan=np.inf))
+            some = np.unique([*bad[worst[:CHOSEN // 2]], *self.ruler.rng.choice(bad, CHOSEN // 2, replace=False)])
+        if measured.why:                    # as uncertain as three measurements are apart
+            others = [self.ruler.one_by_one(variable, some, stretch=stretch)["numeric"] for stretch in (0.37, 1.9)]
+            values = np.array([numbers["numeric"][some], *others])
+            clear = ~numbers["corner"][some] & np.isfinite(values).all(axis=0)
+            some, values = some[clear], values[:, clear]
+            numbers["error"][some] = np.maximum(numbers["error"][some], np.ptp(values, axis=0))
+            numbers["numeric"][some] = np.median(values, axis=0)
             return measured
-        excess = np.abs(analytic - measured.numeric).reshape(-1)[bad]
-        some = bad if bad.size <= CHOSEN else np.unique([
-            *bad[np.argsort(-np.nan_to_num(excess, nan=np.inf))[:CHOSEN // 2]],
-            *self.ruler.rng.choice(bad, CHOSEN // 2, replace=False)])
-        if measured.exact:
-            slow = self.ruler.one_by_one(variable, some)
-            a, fast = analytic.reshape(-1)[some], measured.numeric.reshape(-1)[some]
-            resolved = 4 * slow.error + 1e-6 * np.abs(slow.numeric)
-            wrong = np.abs(fast - slow.numeric) > resolved
-            if (wrong & ~slow.corner).any() and not (np.abs(slow.numeric) <= resolved)[wrong].all():
-                why = "single numbers, measured by central differences, differ from what the complex step gives"
-                return self.ruler.slowly(variable, why)
-            if slow.corner.any():
-                places = bad[:MOST_AGAIN]
-                return measured.patched(places, self.ruler.one_by_one(variable, places))
-            close = np.abs(a - slow.numeric) <= resolved
-            if close.any():                 # within what differences can see: is it but the rounding of a long way?
-                own = np.isin(np.arange(variable.size), some[close])
-                spread = np.where(own, 3e-9 / 7 * measured.rounding.reshape(-1), 0)
-                for i in some[close]:
-                    spread[i] = max(spread[i], self.ruler.spread(variable, i))
-                measured.error = measured.error + 7 * pooled(spread.reshape(variable.shape),
-                                                             np.maximum(np.abs(analytic), np.abs(measured.numeric)))
+        slow = self.ruler.one_by_one(variable, some)
+        resolved = 4 * slow["error"] + 1e-6 * np.abs(slow["numeric"])
+        wrong = np.abs(numbers["numeric"][some] - slow["numeric"]) > resolved
+        if (wrong & ~slow["corner"]).any() and not (np.abs(slow["numeric"]) <= resolved)[wrong].all():
+            return self.ruler.slowly(variable, "single numbers, measured by central differences, differ from what the "
+                                     "complex step gives")
+        if slow["corner"].any():
+            numbers[bad[:MOST_AGAIN]] = self.ruler.one_by_one(variable, bad[:MOST_AGAIN])
             return measured
-        others = [self.ruler.one_by_one(variable, some, stretch=stretch) for stretch in (0.37, 1.9)]
-        for k, i in enumerate(some):
-            at = np.unravel_index(i, variable.shape)
-            values = [measured.numeric[at], *(other.numeric[k] for other in others)]
-            if not measured.corner[at] and np.isfinite(values).all():       # as uncertain as the three are apart
-                measured.error[at] = max(measured.error[at], np.ptp(values))
-                measured.numeric[at] = np.median(values)
+        close = some[np.abs(claimed[some] - slow["numeric"]) <= resolved]
+        if close.size:                      # within what differences can see: is it but the rounding of a long way?
+            spread = np.zeros(variable.size)
+            spread[close] = [max(3e-9 / 7 * numbers["rounding"][i], self._spread_of_step(variable, i)) for i in close]
+            measured.numbers["error"] += 7 * self._pooled(spread.reshape(variable.shape), analytic, measured)
         return measured
 
     # ------------------------------------------------------------------------------------------------- rounding
 
-    def _rounding(self, variable, analytic):
-        """How much each gradient changes with the last digits of the inputs; 0 where that is more than rounding."""
-        if self._spread is None:
-            _, self._spread = self.jittered(np.finfo(self.ruler.dtype).eps)
-        spread = self._spread.get(variable.name, np.zeros(variable.shape))
-        scale = self.ruler.scales[variable.name].reshape(variable.shape)
-        with np.errstate(all="ignore"):
-            size = np.abs(np.nan_to_num(analytic, posinf=0, neginf=0)).max(initial=0)
-            allowed = 1e-4 * np.maximum(np.abs(np.nan_to_num(analytic)), np.minimum(size, self.ruler.unit / scale))
-        return np.where(spread <= np.maximum(allowed, 1e-12 * self.ruler.unit / scale), spread, 0.0)
+    def _spread_of_step(self, variable, i):
+        """How much the complex step's slope of number i changes with the last digits of all inputs."""
+        ruler, slopes = self.ruler, []
+        h = COMPLEX_STEP[ruler.dtype] * ruler.scales[variable.name][i]
+        for _ in range(4):
+            for other in self.subject.variables.values():
+                row = self._jittered(other, self.eps).astype(np.result_type(ruler.dtype, np.complex64))
+                row[i if other is variable else []] += 1j * h
+                ruler.complex.put(other, row)
+            slopes.append(float(ruler.complex.forward().imag @ ruler.weights) / h)
+        ruler.back(ruler.complex, self.subject.variables)
+        return np.ptp(slopes)
 
-    def jittered(self, eps):
+    def _jittered(self, variable, eps):
+        turns = self.ruler.rng.choice([-4, -2, -1, 1, 2, 4], variable.size)
+        return (variable.values * (1 + turns * eps)).astype(variable.values.dtype)
+
+    def jitter(self, eps):
         """({variable: gradient}, {variable: how far it changes}) when all inputs change by a few eps of themselves."""
         spread, first = {}, None
         for k in range(JITTERS + 1):
             copy = self.subject.copy()
             for variable in self.subject.variables.values():
-                copy.put(variable, self.ruler.jitter(variable, eps) if k else variable.values)
+                copy.put(variable, self._jittered(variable, eps) if k else variable.values)
             copy.forward()
             times = 1.0 if self.subject.is_loss else 1 + 1e-3 * k
             found = copy.backward([(u * times).astype(u.dtype) for u in self.upstreams])
@@ -130,12 +125,27 @@ class Judge:
                     spread[name] = np.maximum(spread.get(name, 0.0), np.where(np.isfinite(apart), apart, 0))
         return first, spread
 
-    # ----------------------------------------------------------------------------------- corners, and what is unclear
+    @functools.cached_property
+    def _spread(self):
+        return self.jitter(self.eps)[1]
 
-    def _skipped(self, analytic, measured, tolerance):
-        """At a corner there is no slope: what lies between the left and the right one is as good as any."""
-        inside = (analytic >= measured.low - tolerance) & (analytic <= measured.high + tolerance)
-        return measured.corner & inside
+    def _rounding(self, variable, analytic):
+        """How much each gradient changes with the last digits of the inputs; 0 where that is more than rounding."""
+        spread = self._spread.get(variable.name, np.zeros(variable.shape))
+        unit, sizes = self.ruler.unit / self.ruler.scales[variable.name].reshape(variable.shape), _size(analytic)
+        allowed = math.sqrt(self.eps) * np.maximum(sizes, np.minimum(sizes.max(initial=0), unit))     # half the digits
+        return np.where(spread <= np.maximum(allowed, 1e-12 * unit), spread, 0.0)
+
+    @staticmethod
+    def _pooled(spread, analytic, measured):
+        """For each number the largest spread among those that are not much larger than it."""
+        size = np.maximum(np.abs(analytic), np.abs(measured.numbers["numeric"]))
+        order = np.argsort(size, axis=None)
+        largest = np.maximum.accumulate(spread.reshape(-1)[order])
+        reach = np.searchsorted(size.reshape(-1)[order], 10 * size.reshape(-1), side="right") - 1
+        return largest[np.maximum(reach, 0)].reshape(size.shape)
+
+    # ----------------------------------------------------------------------------------- corners, and what is unclear
 
     def ties(self, rows):
         """Tied numbers that move together stay tied: then there is a slope, and their gradients' sum must be it."""
@@ -169,24 +179,20 @@ class Judge:
                 f"backward hands them {claimed:.4g} in all"))
         return changed
 
-    def _unmeasured(self, variable, analytic, measured, row):
+    def _unmeasured(self, variable, analytic, numbers, row):
         """Where the measurement is too uncertain to say anything about what backward claims."""
         scale = self.ruler.scales[variable.name].reshape(variable.shape)
         with np.errstate(all="ignore"):
-            size = np.maximum(np.abs(analytic), np.abs(np.nan_to_num(measured.numeric)))
-            coarse = ~(measured.error <= 0.05 * size) & ~row.skipped & (row.excess <= 1)
+            size = np.maximum(np.abs(analytic), np.abs(np.nan_to_num(numbers["numeric"])))
+            coarse = ~(numbers["error"] <= 0.05 * size) & ~row.skipped & (row.excess <= 1)
             if not coarse.any():
                 return coarse
             claims = np.abs(analytic) > np.maximum(100 * self._rounding(variable, analytic),
-                                                   1e-10 * measured.size / scale)
-            matters = ~(measured.error * scale <= 1e-5 * measured.unit)
-            coarse &= ~(size + measured.error <= self.atol)     # whatever it is, the atol that was given covers it
-        return coarse & (claims | matters) & ~(measured.error == 0)
+                                                   1e-10 * numbers["felt"] / scale)
+            matters = ~(numbers["error"] * scale <= 1e-5 * numbers["unit"])
+            coarse &= ~(size + numbers["error"] <= self.atol)      # whatever it is, the atol that was given covers it
+        return coarse & (claims | matters) & ~(numbers["error"] == 0)
 
 
-def pooled(spread, size):
-    """For each number the largest spread among those that are not much larger than it."""
-    order = np.argsort(size, axis=None)
-    largest = np.maximum.accumulate(spread.reshape(-1)[order])
-    reach = np.searchsorted(size.reshape(-1)[order], 10 * size.reshape(-1), side="right") - 1
-    return largest[np.maximum(reach, 0)].reshape(size.shape)
+def _size(gradient):
+    return np.abs(np.nan_to_num(gradient, posinf=0, neginf=0))

@@ -5,7 +5,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent), root = document.documentElement;
   // The page's own controls step through the printed steps; here are others.
-  document.querySelectorAll("header .controls, header .overview, aside, .keys").forEach(one => one.remove());
+  document.querySelectorAll("header .controls, aside, .keys").forEach(one => one.remove());
   const run = new state.Run(data.live), bench = document.getElementById("bench");
   const view = {step: 0, cell: null, head: 0, sequence: 0, kind: "", attention: 0, puzzle: -1, alike: false, lang: root.dataset.lang};
   const say = (zh, en) => view.lang === "zh" ? zh : en;
@@ -26,14 +26,19 @@
 
   // ---- colours and numbers -------------------------------------------------------------------------------------
   const hex = code => [0, 2, 4].map(k => parseInt(code.slice(k, k + 2), 16));
+  const BAD = [125, 0, 0];
   const MAPS = Object.fromEntries(Object.entries(data.live.maps).map(([name, text]) => [name, text.split(" ").map(hex)]));
-  MAPS.gradients = MAPS.BrBG || "003c30 01665e 35978f 80cdc1 c7eae5 f5f5f5 f6e8c3 dfc27d bf812d 8c510a 543005".split(" ").map(hex);
-  function colour(map, place) {
-    const anchors = MAPS[map], at = Math.min(Math.max(place, 0), 1) * (anchors.length - 1), k = Math.min(Math.floor(at), anchors.length - 2);
+  const FINE = 128;                                    // so many steps from one end of a map to the other
+  const SHADES = Object.fromEntries(Object.entries(MAPS).map(([map, anchors]) => [map, Array.from({length: FINE + 1}, (_, shade) => {
+    const at = shade / FINE * (anchors.length - 1), k = Math.min(Math.floor(at), anchors.length - 2);
     const rgb = anchors[k].map((x, c) => Math.round(x + (anchors[k + 1][c] - x) * (at - k)));
     const linear = rgb.map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-    return [`rgb(${rgb})`, 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] < 0.179];
-  }
+    return {rgb, white: 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] < 0.179};
+  })]));
+  // The shade of a number: weights go from 0 to 1, signed numbers from -top to top. NaN has none.
+  const shadeOf = (map, x, top) => x !== x ? -1 : Math.round(FINE * Math.min(Math.max(map === data.live.weights ? x : 0.5 + 0.5 * x / top, 0), 1));
+  // One rule for each shade: a cell that changes its class is restyled much faster than one with a colour of its own.
+  document.head.append(h("style", {}, Object.entries(SHADES).map(([map, shades]) => shades.map(({rgb}, k) => `#bench .${map}-${k}{background:rgb(${rgb})}`).join("")).join("")));
   // At most five signs; a number that is not 0 never prints as 0.
   function short(x) {
     if (!Number.isFinite(x)) return x !== x ? "NaN" : x > 0 ? "∞" : "−∞";
@@ -71,16 +76,25 @@
   const flat = (name, index) => index.reduce((sum, place, axis) => sum + place * engine.stridesOf(run.tensors[name].shape)[axis], 0);
   const unflat = (name, at) => engine.stridesOf(run.tensors[name].shape).map((stride, axis) => Math.floor(at / stride) % run.tensors[name].shape[axis]);
 
-  const reached = {};                                  // which cell of a mask stands for a cell of the scores
+  // Which cell of a mask stands for a cell of the scores.
   function maskAt(name, index) {
     const step = stepOf(name), mask = step && speaker().maskOf(step);
     if (!mask) return null;
-    const shape = run.tensors[name].shape, key = `${mask.shape}|${shape}`;
-    const where = (reached[key] = reached[key] || engine.reach(mask.shape, shape))[flat(name, index)];
+    const where = engine.reach(mask.shape, run.tensors[name].shape)[flat(name, index)];
     return {at: where, hidden: !mask.data[where]};
   }
   let spoken = null;
   const speaker = () => spoken || (spoken = explain.run({steps: run.steps, tensors: run.info, tokens: run.tokens}, run.tensors));
+
+  let shown = {};                                      // every cell on the screen, by its tensor: {element, at, look, text}
+  const blank = h("td", {class: "cell", role: "gridcell", tabindex: -1}, h("span", {}, " "));
+  function cellOf(name, at) {
+    const element = blank.cloneNode(true);
+    element.dataset.of = name;
+    element.dataset.at = at;
+    (shown[name] = shown[name] || []).push({element, at, look: "cell", text: null});
+    return element;
+  }
 
   // One matrix: a table whose cells know their tensor and place. `flipped` shows Kᵀ: rows and columns change places.
   function matrix(name, {flipped = false, small = false, bare = false} = {}) {
@@ -91,14 +105,14 @@
     if (flipped) labels.reverse();
     const [down, across] = flipped ? [columns, rows] : [rows, columns];
     const gradient = isBackward(name), sums = ["weights", "dscores", "dproduct"].includes(name.split(".").at(-1)) && !small;
-    const title = name.split(".").at(-1), kind = {Q: "q", dQ: "q", K: "k", dK: "k", V: "v", dV: "v"}[title] || "";
+    const title = name.split(".").at(-1), kind = kindOf(title);
     const body = [];
     if (labels[1]) body.push(h("tr", {}, h("td", {}), ...labels[1].map(token => h("th", {scope: "col", title: token}, token)), sums ? h("th", {scope: "col"}, "Σ") : null));
     for (let i = 0; i < down; i++) {
       const row = h("tr", {}, labels[0] ? h("th", {scope: "row", title: labels[0][i]}, labels[0][i]) : labels[1] || flipped ? h("td", {}) : null);
       for (let j = 0; j < across; j++) {
         const index = flipped ? cell(j, i) : cell(i, j);
-        row.append(h("td", {class: "cell", role: "gridcell", tabindex: -1, "data-of": name, "data-at": flat(name, index)}));
+        row.append(cellOf(name, flat(name, index)));
       }
       if (sums) row.append(h("td", {class: "sum", "data-sum": name, "data-row": flat(name, cell(i, 0))}));
       body.push(row);
@@ -106,7 +120,7 @@
     const at = run.steps.findIndex(step => step.name === name);
     const dims = flipped ? [shape.at(-1), shape.at(-2)] : shape.slice(-2);
     return h("figure", {class: `matrix ${gradient ? "gradient" : ""} ${small ? "small" : ""} ${bare ? "bare" : ""}`, "data-figure": name},
-      h("figcaption", {}, h("b", {class: kind, "data-goto": at >= 0 ? at : null}, title, flipped ? h("sup", {}, "ᵀ") : null), " ",
+      h("figcaption", {}, h("b", {class: kind, "data-goto": at >= 0 ? at : null}, ...lowered(title), flipped ? h("sup", {}, "ᵀ") : null), " ",
         h("i", {}, dims.join(" × ") || "1"), " ", h("i", {class: "limit", "data-limit": name})),
       h("table", {role: "grid", "aria-label": `${name}${flipped ? " transposed" : ""}`}, h("tbody", {}, ...body)));
   }
@@ -114,47 +128,54 @@
   function about(name) {
     const value = run.tensors[name], tail = name.split(".").at(-1), step = stepOf(name);
     const masked = ["weights", "scores", "product", "capped", "biased", "dscores", "dproduct"].includes(tail);
-    const mask = masked && step ? speaker().maskOf(step) : null, key = mask && `${mask.shape}|${value.shape}`;
-    return {data: value.data, top: limit(name) || 1, mask, where: mask && (reached[key] = reached[key] || engine.reach(mask.shape, value.shape)),
-            dashed: ["weights", "dscores", "dproduct"].includes(tail), map: isWeights(name) ? "cividis" : isBackward(name) ? "gradients" : "PuOr",
-            may: run.live && run.mayEditAt(name), changed: run.changed[name]};
+    const mask = masked && step ? speaker().maskOf(step) : null;
+    return {data: value.data, top: limit(name) || 1, mask, where: mask && engine.reach(mask.shape, value.shape),
+            dashed: ["weights", "dscores", "dproduct"].includes(tail), map: mapOf(name), may: run.live && run.mayEditAt(name), changed: run.changed[name], unknown: run.unknown.has(name)};
   }
+  const mapOf = name => data.live[isWeights(name) ? "weights" : isBackward(name) ? "gradient" : "signed"];
+  // Writes into the document only what differs from what stands there.
   function paint() {
     spoken = null;
-    const known = {};                                  // what all cells of a tensor share
-    for (const cell of bench.querySelectorAll(".cell")) {
-      const name = cell.dataset.of, at = Number(cell.dataset.at);
-      const all = known[name] = known[name] || about(name), x = all.data[at], gone = all.where && !all.mask.data[all.where[at]];
-      const text = gone && all.dashed ? "–" : short(x), [back, white] = colour(all.map, all.map === "cividis" ? x : 0.5 + 0.5 * x / all.top);
-      const look = `cell${gone ? " hidden" : ""}${white && !gone ? " white" : ""}${all.may ? " may" : ""}${all.changed && all.changed.has(at) ? " new" : ""}`;
-      if (cell.className !== look) cell.className = look;
-      if (cell.dataset.back !== back + gone) { cell.dataset.back = back + gone; cell.style.background = gone ? "" : back; }
-      if (cell.textContent === text && cell.hasAttribute("aria-label")) continue;
-      cell.textContent = text;
-      cell.setAttribute("aria-label", `${speaker().cellName(name, unflat(name, at))} ${gone ? say("被挡住", "hidden") : text}`);
+    for (const [name, cells] of Object.entries(shown)) {
+      const all = about(name), shades = SHADES[all.map];
+      for (const cell of cells) {
+        const at = cell.at, x = all.data[at], gone = Boolean(all.where) && !all.mask.data[all.where[at]], shade = shadeOf(all.map, x, all.top);
+        const back = gone || all.unknown ? " hidden" : shade < 0 ? " bad" : shades[shade].white ? ` white ${all.map}-${shade}` : ` ${all.map}-${shade}`;
+        const text = all.unknown ? "?" : gone && all.dashed ? "–" : short(x), said = all.unknown ? say("不知道", "not known") : gone ? say("被挡住", "hidden") : text;
+        const look = `cell${back}${text.includes("e") ? " long" : ""}${all.may ? " may" : ""}${all.changed && all.changed.has(at) ? " new" : ""}`;
+        if (cell.look !== look) cell.element.className = cell.look = look;
+        if (cell.text === text && cell.said === said) continue;
+        cell.element.firstChild.firstChild.data = text;
+        Object.assign(cell, {text, said});
+        cell.element.setAttribute("aria-label", `${speaker().cellName(name, unflat(name, at))} ${said}`);
+      }
     }
     for (const sum of bench.querySelectorAll("[data-sum]")) {
       const value = run.tensors[sum.dataset.sum], from = Number(sum.dataset.row), total = value.data.slice(from, from + value.shape.at(-1)).reduce((a, b) => a + b, 0);
-      sum.textContent = short(Math.abs(total) < 1e-12 ? 0 : Math.round(total * 1e12) / 1e12);
+      write(sum, run.unknown.has(sum.dataset.sum) ? "?" : short(Math.abs(total) < 1e-12 ? 0 : Math.round(total * 1e12) / 1e12));
     }
     for (const text of bench.querySelectorAll("[data-limit]"))
-      text.textContent = isBackward(text.dataset.limit) ? `±${short(limit(text.dataset.limit))}` : "";
+      write(text, isBackward(text.dataset.limit) ? `±${short(limit(text.dataset.limit))}` : "");
     for (const thumb of bench.querySelectorAll("[data-thumb]")) draw(thumb);
     controls();
     light();
   }
 
+  function write(element, text) { if (element.textContent !== text) element.textContent = text; }
+
   // A matrix as a small picture.
   function draw(canvas) {
     const name = canvas.dataset.thumb, value = run.tensors[name], front = canvas.dataset.lead ? canvas.dataset.lead.split(",").map(Number) : lead(name);
     const [rows, columns] = value.shape.length > 1 ? value.shape.slice(-2) : [1, value.shape[0] || 1], top = limit(name) || 1;
-    canvas.width = columns; canvas.height = rows;
+    if (canvas.width !== columns || canvas.height !== rows) Object.assign(canvas, {width: columns, height: rows});
     const pen = canvas.getContext("2d"), from = value.shape.length > 2 ? flat(name, [...front, 0, 0]) : 0;
-    for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) {
-      const x = value.data[from + i * columns + j];
-      pen.fillStyle = (isWeights(name) ? colour("cividis", x) : colour(isBackward(name) ? "gradients" : "PuOr", 0.5 + 0.5 * x / top))[0];
-      pen.fillRect(j, i, 1, 1);
+    const picture = pen.createImageData(columns, rows), map = mapOf(name);
+    for (let k = 0; k < rows * columns; k++) {
+      const shade = shadeOf(map, value.data[from + k], top);
+      picture.data.set(shade < 0 ? BAD : SHADES[map][shade].rgb, 4 * k);
+      picture.data[4 * k + 3] = 255;
     }
+    pen.putImageData(picture, 0, 0);
   }
 
   // ---- layouts -------------------------------------------------------------------------------------------------
@@ -173,7 +194,8 @@
       [op("@"), op("←")], [figure(a.V), figure(grad(a.V))], [op("="), op("←")], [figure(a.heads), figure(grad(a.heads))]];
     const count = [a.Q, a.K, middle, a.weights, a.V, a.heads].map(name => run.tensors[name].shape);
     const across = count[0].at(-1) + count[1].at(-2) + count[2].at(-1) + count[3].at(-1) + count[4].at(-1) + count[5].at(-1);
-    const wide = Math.max(30, Math.min(46, Math.floor((Math.min(bench.clientWidth || 1232, 1400) - 460) / across)));
+    const label = Math.max(20, ...(run.tokens.L || []).map(token => Math.min(68, 7.5 * [...token].length)));        // pixels
+    const wide = Math.max(30, Math.min(46, Math.floor((Math.min(bench.clientWidth || 1232, 1400) - 360 - 5 * label) / across)));
     return h("div", {class: "strips", style: `--cell:${wide}px`},
       h("div", {class: "chain forward", role: "group", "aria-label": say("前向", "forward")}, ...columns.map(([above]) => above)), h("div", {class: "between"}),
       h("div", {class: "chain backward", role: "group", "aria-label": say("反向", "backward")}, ...columns.map(([, below]) => below)));
@@ -189,7 +211,8 @@
         shown.add(inside[0] + flipped);
         return [matrix(inside[0], {flipped: Boolean(flipped) && run.tensors[inside[0]].shape.length > 1})];
       }
-      if (head === "number") return [op(inside[1] || short(inside[0]))];
+      if (head === "number") return [op(inside[1] ? lowered(inside[1]) : short(inside[0]))];
+      if (head === "root" && inside[0][0] === "number") return [op(["√", ...[inside[0][2] ? lowered(inside[0][2]) : short(inside[0][1])].flat()])];
       if (head === "transposed") return pieces(inside[0], true);
       if (head === "fit" || head === "gather") return pieces(inside[0], flipped);
       if (SIGN[head] && inside.length === 2) return [...pieces(inside[0]), op(head === "matmul" || head === "times" && inside[0][0] !== "number" ? SIGN[head] : head === "times" ? "·" : SIGN[head]), ...pieces(inside[1])];
@@ -204,7 +227,7 @@
   function equationView() {
     const step = run.steps[view.step], other = step.direction === "backward" ? run.tensorOf(step.name) : run.gradientOf(step.name);
     const twin = other && stepOf(other), parts = [equation(step)];
-    if (twin && twin.tree && twin.tree[0] !== "name") parts.push(h("h3", {}, twin.direction === "backward" ? say("反向", "backward") : say("前向", "forward")), equation(twin));
+    if (twin && twin.tree && twin.tree[0] !== "name") parts.push(h("h2", {}, twin.direction === "backward" ? say("反向", "backward") : say("前向", "forward")), equation(twin));
     return h("div", {class: "strips free", style: "--cell:38px"}, ...parts);
   }
 
@@ -223,40 +246,45 @@
   }
 
   // ---- choosing, lighting, telling -------------------------------------------------------------------------------
+  let lit = [], stop = null;                           // the cells that are lit; the one that Tab leads to
   function light() {
-    for (const cell of bench.querySelectorAll(".cell")) cell.classList.remove("lit", "one", "chosen");
-    for (const text of bench.querySelectorAll("[data-operand]")) text.classList.remove("on");
+    for (const element of lit) element.classList.remove("lit", "one", "chosen");
+    lit = [];
     const chosen = view.cell, step = chosen && stepOf(chosen.name);
+    const mark = (cell, ...classes) => { cell.element.classList.add(...classes); lit.push(cell.element); };
     if (chosen) {
+      for (const cell of shown[chosen.name] || []) if (cell.at === chosen.at) mark(cell, "chosen");
       const reads = step ? explain.cells(speaker(), step, unflat(chosen.name, chosen.at)) : {};
-      for (const cell of bench.querySelectorAll(".cell")) {
-        if (cell.dataset.of === chosen.name && Number(cell.dataset.at) === chosen.at) cell.classList.add("chosen");
-        const places = reads[cell.dataset.of];
-        if (places && unflat(cell.dataset.of, Number(cell.dataset.at)).every((place, axis) => places[axis].includes(place)))
-          cell.classList.add("lit", places.some(place => place.length > 1) ? "lit" : "one");
-      }
+      for (const [name, places] of Object.entries(reads))
+        for (const cell of shown[name] || [])
+          if (unflat(name, cell.at).every((place, axis) => places[axis].includes(place))) mark(cell, "lit", places.some(place => place.length > 1) ? "lit" : "one");
     }
     tell();
-    const stop = bench.querySelector(".cell.chosen") || bench.querySelector(".cell.may") || bench.querySelector(".cell");
-    for (const cell of bench.querySelectorAll(".cell[tabindex='0']")) cell.tabIndex = -1;
+    const next = bench.querySelector(".cell.chosen") || (stop && stop.isConnected ? stop : bench.querySelector(".cell.may") || bench.querySelector(".cell"));
+    if (stop !== next && stop) stop.tabIndex = -1;
+    stop = next;
     if (stop) stop.tabIndex = 0;
   }
 
-  // A text with the names of tensors coloured: Q, K and V as everywhere.
+  // Q, K and V, their gradients and their matrices have one colour each, everywhere.
+  const kindOf = name => (/^d?(?:W_|b_)?([QKV])$/.exec(name) || ["", ""])[1].toLowerCase();
+  const lowered = name => { const [whole, under] = name.split("_"); return under && under.length < 3 ? [whole, h("sub", {}, under)] : [name]; };
   function coloured(text) {
-    const kinds = {Q: "q", K: "k", V: "v", W_Q: "q", W_K: "k", W_V: "v", dQ: "q", dK: "k", dV: "v"};
     return text.split(/([A-Za-z_]\w*)/).map(word => {
       const sub = /^(√?[A-Za-zΣ]+)_(\w{1,2})$/.exec(word), inside = sub && !/^W|^b/.test(word) ? [sub[1], h("sub", {}, sub[2])] : [word];
-      return kinds[word] || run.tensors[word] ? h("span", {class: kinds[word] || "", "data-operand": word}, ...inside) : sub ? h("span", {}, ...inside) : word;
+      return kindOf(word) || run.tensors[word] ? h("span", {class: kindOf(word), "data-operand": word}, ...inside) : sub ? h("span", {}, ...inside) : word;
     });
   }
 
+  // Two factors of a sum; a negative one stands in brackets.
+  const FACTORS = (one => new RegExp(`(${one}·${one})`))("(?:\\([-−][\\d.]+(?:e[-+]\\d+)?\\)|[\\d.]+(?:e[-+]\\d+)?)");
   function tell() {
     const chosen = view.cell, box = find("why"), step = chosen ? stepOf(chosen.name) : run.steps[view.step];
-    const lines = chosen && step ? explain.why(speaker(), step, unflat(chosen.name, chosen.at), words())
+    const lines = step && run.unknown.has(step.name) ? [say("这一步的公式不能在这里执行：改动之后，它的数不知道。", "The formula of this step cannot be executed here: after a change its numbers are not known.")]
+      : chosen && step ? explain.why(speaker(), step, unflat(chosen.name, chosen.at), words())
       : chosen ? [`${speaker().cellName(chosen.name, unflat(chosen.name, chosen.at))} = ${explain.one(run.tensors[chosen.name].data[chosen.at], 4)}`]
       : [say("选一格，看它是由哪些格子算出来的。带虚线的数可以改：打字、滚轮、拖动、Shift + ↑↓。", "Choose a cell to see what it was made from. Dotted numbers can be changed: type, wheel, drag, Shift + ↑↓.")];
-    const factors = text => text.split(/(\(?[-−]?[\d.]+(?:e[-+]\d+)?\)?·\(?[-−]?[\d.]+(?:e[-+]\d+)?\)?)/).map(piece => {
+    const factors = text => text.split(FACTORS).map(piece => {
       const pair = /^(.+)·(.+)$/.exec(piece);
       return pair && !piece.includes(" ") ? h("span", {}, h("em", {class: "a"}, pair[1]), "·", h("em", {class: "b"}, pair[2])) : piece;
     });
@@ -282,9 +310,9 @@
     find("number").disabled = !may;
     if (document.activeElement !== find("number")) find("number").value = run.tensors[name].data[at];
     find("less").hidden = find("more").hidden = find("number").hidden = !may;
-    find("hide").hidden = !(run.live && mask && run.maskName);
+    find("hide").hidden = !(run.canSteer() && mask && run.maskName);
     if (mask) find("hide").textContent = mask.hidden ? say("露出这一格", "show this cell") : say("挡住这一格", "hide this cell");
-    find("measure").hidden = !(run.live && tensor && run.gradientOf(tensor));
+    find("measure").hidden = !(run.live && tensor && run.gradientOf(tensor) && !run.unknown.has(run.gradientOf(tensor)));
     find("measured").replaceChildren();
   }
 
@@ -308,7 +336,7 @@
     placeText();
     if (focus) { const cell = cellAt(name, at); if (cell) cell.focus({preventScroll: false}); }
   }
-  const cellAt = (name, at) => [...bench.querySelectorAll(".cell")].find(cell => cell.dataset.of === name && Number(cell.dataset.at) === at);
+  const cellAt = (name, at) => ((shown[name] || []).find(cell => cell.at === at) || {}).element;
   // A step that the present layout does not show needs another drawing.
   function redraw() {
     const shown = bench.querySelector(`[data-figure="${CSS.escape(run.steps[view.step].name)}"]`);
@@ -330,7 +358,7 @@
     set(name, at, Math.round((x + by) * 1e6) / 1e6);
   }
   function after(before) {
-    const drawn = Object.entries(before).some(([name, value]) => !run.tensors[name] || String(run.tensors[name].shape) !== String(value.shape));
+    const drawn = tokensDrawn !== run.tokens || Object.entries(before).some(([name, value]) => !run.tensors[name] || String(run.tensors[name].shape) !== String(value.shape));
     if (view.cell && !run.tensors[view.cell.name]) view.cell = null;
     if (view.cell && view.cell.at >= run.tensors[view.cell.name].data.length) view.cell = null;
     spoken = null;
@@ -358,7 +386,10 @@
   const group = (label, ...inside) => h("div", {class: "bar", role: "group", "aria-label": label}, ...inside);
   const bar = (label, ...inside) => h("div", {class: "bar", role: "toolbar", "aria-label": label}, ...inside);
 
+  let tokensDrawn = null;
   function build() {
+    shown = {};
+    tokensDrawn = run.tokens;
     const many = run.attentions(), heads = headCount();
     const views = [many.length ? ["attention", "注意力", "attention"] : null, many.length && (heads > 1 || run.tensors.W_Q) ? ["heads", "所有的头", "all heads"] : null, ["step", "一步", "one step"]].filter(Boolean);
     if (!views.some(([kind]) => kind === view.kind)) view.kind = views[0][0];
@@ -374,7 +405,7 @@
     const d = widths(), scale = many.length && d ? h("label", {class: "scale"}, h("span", {}, "÷ √d", h("sub", {}, "k")), h("input", {type: "range", id: "divisor", min: 0.25, max: 8, step: 0.05, "aria-label": say("除数", "divisor"), oninput: event => { const before = {...run.tensors}, first = !fast || fast.name !== "divisor"; fast = {name: "divisor", at: 0, when: Date.now()}; run.change({divisor: Number(event.target.value)}, first); after(before); }}), h("output", {id: "divided"}), h("span", {id: "entropy"})) : null;
     const upstream = run.steps.find(step => step.direction === "backward"), width = run.tensors[run.out.name].shape.at(-1) || 0;
     const loss = upstream && width ? h("label", {}, h("span", {class: "label"}, say("损失", "loss")), h("select", {id: "loss", onchange: event => act(() => run.change({loss: event.target.value}))},
-      h("option", {value: ""}, say("上游梯度：给定", "upstream gradient as given")), h("option", {value: "target"}, `½ Σ (${run.out.name} − target)²`),
+      h("option", {value: ""}, `${upstream.name} ${say("：给定", "as given")}`), h("option", {value: "target"}, `½ Σ (${run.out.name} − target)²`),
       ...Array.from({length: Math.min(width, 8)}, (_, k) => h("option", {value: k}, say(`交叉熵，目标 ${k}`, `cross-entropy, target ${k}`)))), h("output", {id: "lost"})) : null;
     const own = run.canResize() ? h("details", {id: "own"}, h("summary", {}, say("自己的句子", "own sentence")), ownSentence()) : null;
     const steps = group(say("步骤", "steps"), button("prev", "←", "←", () => go(view.step - 1), {"aria-label": "previous step 上一步"}), h("input", {type: "range", id: "slider", min: 1, max: run.steps.length, "aria-label": "step 步骤", oninput: event => go(Number(event.target.value) - 1)}),
@@ -392,7 +423,7 @@
         h("div", {id: "editor", class: "editor", role: "toolbar", "aria-label": say("选中的数", "the chosen number"), hidden: true},
           button("less", "−", "−", () => bump(view.cell.name, view.cell.at, -1), {"aria-label": "smaller 变小"}), h("input", {id: "number", inputmode: "decimal", size: 8, autocomplete: "off", "aria-label": say("数值", "value"), onchange: typed, onkeydown: event => { if (event.key === "Enter") typed(event); }}), button("more", "+", "+", () => bump(view.cell.name, view.cell.at, 1), {"aria-label": "larger 变大"}),
           button("hide", "挡住", "hide", () => toggle(view.cell.name, view.cell.at)), button("measure", "量一量这个梯度", "measure this gradient", measure), h("div", {id: "measured", class: "measured"}))),
-      h("div", {class: "legend"}, legend("PuOr", say("Q、K、V、分数：各自对称", "Q, K, V, scores, symmetric")), legend("cividis", say("权重 0…1", "weights 0…1")), legend("gradients", say("梯度：各自 ±max", "gradients, each ±max")), h("span", {class: "legend-item"}, h("i", {class: "swatch hatch"}), say("被挡住", "masked")), h("span", {class: "legend-item"}, h("i", {class: "swatch fresh"}), say("刚变", "just changed")), alike));
+      h("div", {class: "legend"}, legend(data.live.signed, say("Q、K、V、分数：各自对称", "Q, K, V, scores, symmetric")), legend(data.live.weights, say("权重 0…1", "weights 0…1")), legend(data.live.gradient, say("梯度：各自 ±max", "gradients, each ±max")), h("span", {class: "legend-item"}, h("i", {class: "swatch hatch"}), say("被挡住", "masked")), h("span", {class: "legend-item"}, h("i", {class: "swatch fresh"}), say("刚变", "just changed")), alike));
     bench.dataset.loss = run.choices.loss;
     formulaLine();
     const fill = {attention: attentionView, heads: headsView, step: equationView}[view.kind]();
@@ -411,7 +442,9 @@
     const line = find("equals"), step = run.steps[view.step];
     if (view.kind === "step" || !attention()) {
       line.replaceChildren(h("b", {}, step.name), ...(step.tree ? [" = ", ...coloured(step.formula)] : [": ", step.formula === "given" ? say("已给定", "given") : step.formula]));
-      if (!step.tree && !["given", "upstream gradient"].includes(step.formula)) line.append(h("small", {}, say(" 这一步的公式不能执行，所以它之前的数不能改。", " This formula cannot be executed, so what comes before it cannot be changed.")));
+      if (!step.tree && !["given", "upstream gradient"].includes(step.formula)) line.append(h("small", {}, step.direction === "forward"
+        ? say(" 这一步的公式不能在这里执行，所以它用到的数不能改。", " This formula cannot be executed here, so what it depends on cannot be changed.")
+        : say(" 这一步的公式不能在这里执行，所以改动之后，它的数不知道。", " This formula cannot be executed here, so after a change its numbers are not known.")));
     } else {
       const a = attention(), tail = name => name.split(".").at(-1);
       line.replaceChildren(h("b", {"data-operand": a.heads}, "heads"), " = softmax( ", h("span", {class: "q", "data-operand": a.Q}, tail(a.Q)), " ", h("span", {class: "k", "data-operand": a.K}, tail(a.K)), h("sup", {}, "T"), " / √d", h("sub", {}, "k"), " ) ", h("span", {class: "v", "data-operand": a.V}, tail(a.V)));
@@ -446,7 +479,7 @@
       find("entropy").textContent = `${say("熵", "entropy")} ${entropy.toFixed(2)} / ${Math.log(count).toFixed(2)}`;
       find("divisor").setAttribute("aria-valuetext", `${root_.toFixed(2)}, ${find("entropy").textContent}`);
     }
-    for (const id of ["divisor", "causal", "unmask", "loss", "make"]) if (find(id)) find(id).disabled = !run.live;
+    for (const id of ["divisor", "causal", "unmask", "loss", "make"]) if (find(id)) find(id).disabled = !(id === "loss" || id === "make" ? run.live : run.canSteer());
     if (find("loss")) { find("loss").value = run.choices.loss; const x = run.loss(); find("lost").textContent = x === null ? "" : `= ${x.toFixed(4)}`; }
     placeText();
   }
@@ -488,7 +521,7 @@
   const maskName = a => stepOf(a.weights).tree[2][1];
   function toggle(name, at) {
     const found = maskAt(name, unflat(name, at)), a = run.attentions().find(one => name.startsWith(one.prefix)) || attention();
-    if (found && run.live) act(() => run.toggle(maskName(a), found.at));
+    if (found && run.canSteer()) act(() => run.toggle(maskName(a), found.at));
   }
   function typed(event) {
     const value = Number(find("number").value.trim().replace("−", "-").replace(",", "."));
@@ -497,7 +530,7 @@
   }
 
   // ---- hands: keys, mouse, wheel, touch --------------------------------------------------------------------------
-  function write(cell, text) {
+  function type(cell, text) {
     const {of: name, at} = cell.dataset;
     if (!run.live || !run.mayEditAt(name)) return;
     const input = h("input", {class: "typing", value: text === undefined ? run.tensors[name].data[at] : text, inputmode: "decimal", "aria-label": cell.getAttribute("aria-label")});
@@ -508,13 +541,13 @@
       const value = Number(input.value.trim().replace("−", "-").replace(",", "."));
       input.remove();
       fast = null;
-      if (keep && input.value.trim() && Number.isFinite(value)) set(name, Number(at), value); else paint();
+      if (keep && input.value.trim() && Number.isFinite(value)) set(name, Number(at), value);
       const back = cellAt(name, Number(at));
       if (back) back.focus();
     };
     input.addEventListener("keydown", event => { event.stopPropagation(); if (event.key === "Enter") done(true); if (event.key === "Escape") done(false); if (event.key === "Tab") done(true); });
     input.addEventListener("blur", () => done(true));
-    cell.replaceChildren(input);
+    cell.append(input);
     input.focus();
     if (text === undefined) input.select(); else input.setSelectionRange(text.length, text.length);
   }
@@ -538,8 +571,8 @@
       const name = cell.dataset.of, at = Number(cell.dataset.at);
       if (event.key.startsWith("Arrow") && event.shiftKey) { stop(); if (run.mayEditAt(name) && run.live) bump(name, at, {ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1}[event.key]); return; }
       if (event.key.startsWith("Arrow")) { stop(); const next = neighbour(cell, event.key); if (next) next.focus(); return; }
-      if (event.key === "Enter") { stop(); write(cell); return; }
-      if (/^[\d.−-]$/.test(event.key)) { stop(); write(cell, event.key); return; }
+      if (event.key === "Enter") { stop(); type(cell); return; }
+      if (/^[\d.−-]$/.test(event.key)) { stop(); type(cell, event.key); return; }
       if (event.key === " ") { stop(); toggle(name, at); return; }
       if (event.key === "g") { measure(); return; }
     }
@@ -549,7 +582,7 @@
     if (event.key === "l") speak(view.lang === "zh" ? "en" : "zh");
   });
   bench.addEventListener("focusin", event => { const cell = event.target.closest(".cell"); if (cell && event.target === cell) choose(cell.dataset.of, Number(cell.dataset.at)); });
-  bench.addEventListener("dblclick", event => { const cell = event.target.closest(".cell"); if (cell) write(cellAt(cell.dataset.of, Number(cell.dataset.at)) || cell); });
+  bench.addEventListener("dblclick", event => { const cell = event.target.closest(".cell"); if (cell) type(cellAt(cell.dataset.of, Number(cell.dataset.at)) || cell); });
   bench.addEventListener("wheel", event => {
     const cell = event.target.closest(".cell.may");
     if (!cell || !run.live || event.ctrlKey || Math.abs(event.deltaY) < 1) return;
@@ -563,7 +596,7 @@
     if (!cell || event.target.tagName === "INPUT" || event.button) return;
     const name = cell.dataset.of, at = Number(cell.dataset.at), before = view.cell && view.cell.name === name && view.cell.at === at;
     hold = {name, at, y: event.clientY, start: run.tensors[name].data[at], moved: false, pointer: event.pointerType, before,
-            timer: event.pointerType === "mouse" ? 0 : setTimeout(() => { if (hold && !hold.moved) { hold = null; const here = cellAt(name, at); if (here) write(here); } }, 500)};
+            timer: event.pointerType === "mouse" ? 0 : setTimeout(() => { if (hold && !hold.moved) { hold = null; const here = cellAt(name, at); if (here) type(here); } }, 500)};
   });
   document.addEventListener("pointermove", event => {
     if (!hold) return;
@@ -607,7 +640,7 @@
   }
 
   // ---- puzzles -----------------------------------------------------------------------------------------------------
-  const isPuzzleRun = () => data.live.resizable === "heads" && (data.live.tokens.L || []).join(" ") === "我 爱 AI" && data.puzzles;
+  const isPuzzleRun = () => data.live.resizable === "heads" && (data.live.tokens.L || []).join(" ") === "我 爱 AI";
   function openPuzzle(fresh = true) {
     const box = find("puzzle");
     if (!box) return;
@@ -640,12 +673,26 @@
     if (view.puzzle >= 0) parts.set("p", view.puzzle + 1);
     return `#${parts}`;
   }
-  // In a frame without an address of its own there is none to keep.
-  function save() { try { history.replaceState(null, "", address()); } catch { /* a sandboxed frame */ } }
-  function remember() { try { if (location.hash !== address()) history.pushState(null, "", address()); } catch { /* a sandboxed frame */ } }
+  // In a frame without an address of its own there is none to keep. Browsers refuse more than a few addresses a second,
+  // so that a number that is being dragged gets its address when it rests.
+  let unsaved = null, timer = 0, savedAt = 0;
+  function save() { unsaved = address(); clearTimeout(timer); timer = setTimeout(saveNow, Math.max(0, savedAt + 300 - Date.now())); }
+  function saveNow() {
+    clearTimeout(timer);
+    if (unsaved === null) return;
+    try { history.replaceState(null, "", unsaved); } catch { /* a sandboxed frame */ }
+    unsaved = null;
+    savedAt = Date.now();
+  }
+  function remember() { saveNow(); try { if (location.hash !== address()) history.pushState(null, "", address()); } catch { /* a sandboxed frame */ } }
   function restore() {
+    unsaved = null;
     const old = /^#step-(\d+)$/.exec(location.hash), parts = new URLSearchParams(location.hash.slice(1));
-    if (!location.hash) { view.step = Math.min(Math.max(data.start, 1), run.steps.length) - 1; return; }
+    if (!location.hash) {
+      view.step = Math.min(Math.max(data.start, 1), run.steps.length) - 1;
+      view.puzzle = data.puzzle && isPuzzleRun() ? data.puzzle - 1 : -1;
+      return;
+    }
     if (["zh", "en"].includes(parts.get("l"))) view.lang = parts.get("l");
     if (["attention", "heads", "step"].includes(parts.get("v"))) view.kind = parts.get("v");
     const number = (key, most) => { const x = Number(parts.get(key)); return Number.isInteger(x) && x >= 0 && x < most ? x : 0; };
@@ -660,10 +707,12 @@
   }
   async function copy() {
     save();
+    saveNow();
     let done = false;
     try { await navigator.clipboard.writeText(location.href); done = true; } catch { /* the address bar has it */ }
     announce(done ? say("链接已复制", "the link is copied") : say("链接在地址栏里", "the link stands in the address bar"));
   }
+  window.addEventListener("pagehide", saveNow);
   window.addEventListener("popstate", () => { restore(); speak(view.lang, false); });
   window.addEventListener("hashchange", () => { restore(); speak(view.lang, false); });
 
@@ -677,9 +726,18 @@
 
   if (view.lang === "both") view.lang = (navigator.language || "").startsWith("zh") ? "zh" : "en";
   root.classList.add("js", "live");
+  // The printed steps are built when they are asked for: they are as much as all the rest.
+  const paper = document.querySelector("main noscript"), printed = () => {
+    const built = document.createElement("template");
+    built.innerHTML = paper.textContent;
+    paper.replaceWith(built.content);
+  };
+  addEventListener("beforeprint", printed);
+  matchMedia("print").addEventListener("change", printed);
   restore();
   speak(view.lang, Boolean(location.hash));
-  announce(run.live ? say(`这里重新算了 ${run.cells} 个数，与 Python 的一致（相差最多 ${run.worst.toExponential(0)}）。`, `${run.cells} numbers computed again here, equal to Python's (within ${run.worst.toExponential(0)}).`)
+  const near = run.worst ? [`相差最多 ${run.worst.toExponential(0)}`, `within ${run.worst.toExponential(0)}`] : ["一位不差", "to the last digit"];
+  announce(run.live ? say(`这里重新算了 ${run.cells} 个数，与 Python 的一致（${near[0]}）。`, `${run.cells} numbers computed again here, equal to Python's (${near[1]}).`)
     : say("这个浏览器算出的数和 Python 的不一样，所以不能改。", "This browser computes other numbers than Python did, so nothing can be changed."));
   let narrow = innerWidth <= 832;
   window.addEventListener("resize", () => { if ((innerWidth <= 832) !== narrow) { narrow = !narrow; rebuild(); } });

@@ -192,7 +192,8 @@ def without_nothing(tree):
 
 def _as_adjusted(layer, tree):
     """softmax(scores) means the scores as they went in: with a softcap and a bias, where there are such."""
-    adjusted = next((name for name in ("biased", "capped") if layer.cache.get(name) is not None), "scores")
+    done = [name for name in layer.cache if name in ("capped", "biased") and layer.cache[name] is not None]
+    adjusted = done[-1] if done else "scores"
     return replaced(tree, lambda part: ("softmax", ("name", adjusted))
                     if part[0] == "softmax" and part[1] in (("name", "scores"), ("name", "capped")) else part)
 

@@ -12,7 +12,16 @@ const engine = (() => {
 
   // Where the numbers of an operand stand, for every place of the `whole` shape: an axis of 1 stands for all, and a
   // head for its group of heads.
+  const reached = new Map();
   function reach(shape, whole) {
+    const key = `${shape}|${whole}`;
+    if (!reached.has(key)) {
+      if (reached.size > 200) reached.clear();
+      reached.set(key, places(shape, whole));
+    }
+    return reached.get(key);
+  }
+  function places(shape, whole) {
     const strides = stridesOf(shape), lead = whole.length - shape.length, wide = stridesOf(whole);
     const found = new Int32Array(product(whole));
     for (let at = 0; at < found.length; at++) {
@@ -53,25 +62,28 @@ const engine = (() => {
     if (K !== inner) throw new Error(`${left.shape} @ ${b.shape}`);
     const lead = together(left.shape.slice(0, -2), b.shape.slice(0, -2));
     const from = reach(left.shape.slice(0, -2), lead), of = reach(b.shape.slice(0, -2), lead);
-    const out = array([...lead, L, M]);
+    const out = array([...lead, L, M]), [xs, ys, zs] = [left.data, b.data, out.data];
     for (let n = 0; n < from.length; n++)
       for (let i = 0; i < L; i++)
         for (let k = 0; k < K; k++) {
-          const x = left.data[(from[n] * L + i) * K + k], y = (of[n] * K + k) * M, z = (n * L + i) * M;
-          for (let j = 0; j < M; j++) out.data[z + j] += x * b.data[y + j];
+          const x = xs[(from[n] * L + i) * K + k], y = (of[n] * K + k) * M, z = (n * L + i) * M;
+          for (let j = 0; j < M; j++) zs[z + j] += x * ys[y + j];
         }
-    return row ? array([...lead, M], out.data) : out;
+    return row ? array([...lead, M], zs) : out;
   }
 
   // The same numbers with their axes in another order.
   function moved(a, order) {
-    const shape = order.map(axis => a.shape[axis]), strides = stridesOf(a.shape), wide = stridesOf(shape);
-    const out = array(shape);
-    for (let at = 0; at < out.data.length; at++) {
-      let here = 0;
-      for (let axis = 0; axis < shape.length; axis++)
-        here += (Math.floor(at / wide[axis]) % shape[axis]) * strides[order[axis]];
+    const shape = order.map(axis => a.shape[axis]), own = stridesOf(a.shape), strides = order.map(axis => own[axis]);
+    const out = array(shape), place = shape.map(() => 0);
+    for (let at = 0, here = 0; at < out.data.length; at++) {
       out.data[at] = a.data[here];
+      for (let axis = shape.length - 1; axis >= 0; axis--) {      // the next place, as an odometer counts
+        here += strides[axis];
+        if (++place[axis] < shape[axis]) break;
+        here -= strides[axis] * shape[axis];
+        place[axis] = 0;
+      }
     }
     return out;
   }
@@ -227,7 +239,7 @@ const engine = (() => {
     },
     scatter: (rows, ids, table) => {
       const size = product(table.shape.slice(1)), out = array(table.shape);
-      ids.data.forEach((id, n) => { for (let k = 0; k < size; k++) out.data[id * size + k] += rows.data[n * size + k]; });
+      ids.data.forEach((id, n) => { if (id >= 0) for (let k = 0; k < size; k++) out.data[id * size + k] += rows.data[n * size + k]; });
       return out;
     },
     onehot: (target, count) => {

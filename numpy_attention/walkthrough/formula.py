@@ -21,6 +21,7 @@ SAYINGS = (
     (r"(\w+) where (\w+) > 0, else 0", r"pass_where(\1, \2)"),
     (r"(\w+), a random part 0, the rest / \(1 − p\)", r"keep ∘ \1 / (1 − p)"),
     (r"Σ (\w+) over the places of each id", r"scatter(\1, ids, W)"),
+    (r"(\w+), in the rows that were looked up", r"scatter(\1, rows, W)"),
     (r"layersₙ\(… layers₁\((.*?)\)(?:, memory)?\)", r"layers(\1)"),
     (r"layers₁\.backward\(… layersₙ\.backward\((\w+)\)\)", r"layers.backward(\1)"),
     (r"each pair of (\w+) turned by .*", r"turn(\1, cos, sin)"),

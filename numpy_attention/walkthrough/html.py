@@ -4,10 +4,10 @@ from html import escape
 from .text import summary_rows
 
 
-def frame(trace, *, start=1, lang="both"):
+def frame(trace, *, start=1, lang="both", puzzle=None):
     """The page in a sandboxed frame: its script runs, and can reach neither the notebook nor the network."""
     from .page import page
-    source = escape(page(trace, lang=lang, start=start))
+    source = escape(page(trace, lang=lang, start=start, puzzle=puzzle))
     return (f'<iframe sandbox="allow-scripts" title="{escape(trace.title)}" style="width:100%;height:760px;border:0" '
             f'srcdoc="{source}"></iframe><details><summary>{escape(trace.title)}: {len(trace)} steps</summary>'
             f"{summary_html(trace)}</details>")

@@ -2,18 +2,21 @@
 
 Every step with its formula as a tree, every tensor with its full numbers (float64, base64), and what may be changed.
 engine.js executes it; at load the page computes everything again and compares it with these numbers. A step whose
-formula cannot be executed is shown, and what comes before it cannot be changed, because a change could not be followed.
+formula cannot be executed is shown. What the forward pass would make of it cannot be changed, because that could not
+be followed; on the way back its numbers are not known after a change.
 """
 import base64
 
 import numpy as np
 
-from ..words.colours import MAPS
+from ..words.colours import GRADIENTS, MAPS, SIGNED, WEIGHTS
 from .formula import names
+from .influence import influence
 from .made import Part, made
 from .why import GIVEN, HIDDEN, LESS, UNSTATED
 
 MOST_NUMBERS, MOST_STEPS = 60_000, 120
+UPSTREAM = "upstream gradient"
 # The symbols of the learned matrices of a multi-head attention; their gradients have the same shapes.
 LEARNED = {"W_Q": "D H·d_k", "W_K": "D H·d_k", "W_V": "D H·d_v", "W_O": "H·d_v D",
            "b_Q": "H·d_k", "b_K": "H·d_k", "b_V": "H·d_v", "b_O": "D"}
@@ -28,17 +31,20 @@ def live(trace):
     if any(np.asarray(array).dtype.kind not in "fbiu" for array in arrays.values()):
         return None
     parts = {step.name: made(trace, step.name) for step in trace}
-    locked = _locked(trace, parts)
     used = {name for step in trace if parts[step.name] is not None for name in names(step.tree)}
-    editable = [name for name, array in arrays.items() if name in used and parts.get(name) is None and np.size(array)
-                and (name in trace or name in trace.run.learned) and name not in locked
+    editable = [name for name, array in arrays.items() if name in used and np.size(array) and _handed_in(trace, name)
                 and np.asarray(array).dtype.kind == "f"]
+    sentences = [step for step in trace if parts[step.name] is None and step.formula not in ("given", UPSTREAM)]
+    depends = influence(trace, editable, sentences) if sentences else {}
+    locked = {name for step in sentences if step.direction == "forward" for name in depends[step.name]}
+    editable = [name for name in editable if name not in locked]
     if not editable:
         return None
     shown = used | {step.name for step in trace}
     gradients = {name: _gradient(learned) for name, learned in trace.run.learned.items()}
     return {
-        "steps": [_step(step, parts[step.name]) for step in trace],
+        "steps": [_step(step, parts[step.name], depends.get(step.name)) for step in trace],
+        "locked": sorted(locked),
         "tensors": {name: _tensor(trace, name, array) for name, array in arrays.items() if name in shown},
         "editable": editable, "gradients": gradients, "resizable": _resizable(trace, parts),
         "shapes": {name: LEARNED[key].split() for name, gradient in gradients.items() if (key := name) in LEARNED
@@ -46,15 +52,15 @@ def live(trace):
         "tokens": {symbol: list(tokens) for symbol in "LS" if (tokens := trace.tokens(symbol)) is not None},
         "words": {key: {"zh": words.zh, "en": words.en} for key, words in
                   (("given", GIVEN), ("hidden", HIDDEN), ("unstated", UNSTATED), ("less", LESS))},
-        "maps": MAPS,
+        "maps": MAPS, "weights": WEIGHTS, "signed": SIGNED, "gradient": GRADIENTS,
     }
 
 
-def _locked(trace, parts):
-    """What comes before a step whose formula cannot be executed."""
-    sentences = [number for number, step in enumerate(trace.forward)
-                 if parts[step.name] is None and step.formula != "given"]
-    return {step.name for step in trace.forward[:sentences[-1]]} if sentences else set()
+def _handed_in(trace, name):
+    """Is it an argument, a learned array or the upstream gradient, and nothing that the layer makes by itself?"""
+    if name not in trace or trace[name].formula == UPSTREAM:
+        return name in trace or name in trace.run.learned
+    return trace[name].formula == "given" and (trace.run.layer is None or bool(trace.run.roles.get(name)))
 
 
 def _gradient(learned):
@@ -67,7 +73,7 @@ def _resizable(trace, parts):
     """Do the formulas hold for another sentence as well? "heads": Q, K, V are given; "tokens": x and matrices."""
     givens = {step.name for step in trace if parts[step.name] is None} - {"mask"}
     constants = set(trace.run.constants)
-    if any(parts[step.name] is None and step.formula not in ("given", "upstream gradient") for step in trace):
+    if any(parts[step.name] is None and step.formula not in ("given", UPSTREAM) for step in trace):
         return ""
     if givens == {"Q", "K", "V", "dheads"} and not constants and trace["Q"].value.ndim == 2:
         return "heads"
@@ -75,10 +81,12 @@ def _resizable(trace, parts):
     return "tokens" if one and trace["Q"].shape[-3] == trace["K"].shape[-3] and trace["x"].shape[0] == 1 else ""
 
 
-def _step(step, part):
+def _step(step, part, depends):
     found = {"name": step.name, "short": step.short_name, "direction": step.direction, "formula": step.formula,
              "zh": step.note_zh, "en": step.note_en, "code": step.code, "where": step.where, "lesson": step.lesson}
-    return found if part is None else found | {"tree": tree_of(part), "names": names(step.tree)}
+    if part is None:
+        return found if depends is None else found | {"depends": depends}
+    return found | {"tree": tree_of(part), "names": names(step.tree)}
 
 
 def tree_of(part):

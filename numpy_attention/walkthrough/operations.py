@@ -97,9 +97,9 @@ def rows(table, ids):
 
 
 def scatter(rows, ids, table):
-    """Each row added where the table has its id; 0 elsewhere."""
+    """Each row added where the table has its id; 0 elsewhere. An id below 0 is one to ignore."""
     found = np.zeros_like(table)
-    np.add.at(found, ids, rows)
+    np.add.at(found, ids[ids >= 0], rows[ids >= 0])
     return found
 
 

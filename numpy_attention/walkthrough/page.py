@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..words.colours import NAMES, readable
 from ..words.files import write_whole
 from ..words.languages import languages
 from .font import subset
@@ -28,9 +29,17 @@ HERE = Path(__file__).parent
 BENCH = ("engine.js", "why.js", "state.js", "puzzles.js", "bench.js")      # a run that can be changed in the page
 STEPS = ("page.js",)                                                       # one that cannot: its steps, one by one
 MOST_CELLS, MOST_STEPS, MOST_EXPLAINED = 4000, 120, 150
+PUZZLES = 10                                                               # those of puzzles.js
 
 
-def save(trace, path, *, lang="both"):
+def puzzle_number(text):
+    """The number of a puzzle, from a text or an int. Raises ValueError where there is none with it."""
+    if str(text) not in map(str, range(1, PUZZLES + 1)):
+        raise ValueError(f"puzzle must be a number from 1 to {PUZZLES}, got {text!r}")
+    return int(text)
+
+
+def save(trace, path, *, lang="both", puzzle=None):
     """Write the page of a trace to `path`: all of it or, if something fails, nothing. Returns the path.
 
     >>> from numpy_attention.walkthrough.page import save
@@ -40,27 +49,32 @@ def save(trace, path, *, lang="both"):
     >>> size < 300_000
     True
     """
-    return write_whole(path, page(trace, lang=lang))
+    return write_whole(path, page(trace, lang=lang, puzzle=puzzle))
 
 
-def page(trace, *, lang="both", start=1):
-    """The whole page as text. Args: lang: language at first. start: the step shown first."""
+def page(trace, *, lang="both", start=1, puzzle=None):
+    """The whole page as text. Args: lang: language at first. start: the step shown first. puzzle: 1 to 10, or none."""
     languages(lang)
+    opened = None if puzzle is None else puzzle_number(puzzle)
     steps = trace[:MOST_STEPS]
     crop = next((crop for crop in CROPS if sum(cells(step.shape, crop) for step in steps) <= MOST_CELLS), CROPS[-1])
     scale, parts = limits(trace), [made(trace, step.name) for step in steps]
     found = live(trace) if len(trace) else None
+    printed = "\n".join([*(_section(trace, k, step, parts[k], scale[step.name], crop) for k, step in enumerate(steps)),
+                         _parameters(trace, parts, crop)])
     script = "".join((HERE / name).read_text(encoding="utf-8") for name in (BENCH if found else STEPS))
-    known = {"live": found, "puzzles": True} if found else {
+    known = {"live": found, "puzzle": opened} if found else {
         "steps": [_data(trace, step, parts[k], crop) for k, step in enumerate(steps)]}
     data = json.dumps({"start": start, **known}, ensure_ascii=False, separators=(",", ":"))
     parts = {
-        "lang": lang, "title": escape(trace.title), "script": script, "style": (HERE / "page.css").read_text("utf-8"),
+        "lang": lang, "title": escape(trace.title), "script": script,
+        "style": _name_colours() + (HERE / "page.css").read_text("utf-8"),
         "policy": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "overview": _overview(steps, scale), "count": str(len(steps)), "missing": _missing(trace, steps, crop),
-        "steps": "\n".join(_section(trace, k, step, parts[k], scale[step.name], crop) for k, step in enumerate(steps)),
-        "parameters": _parameters(trace, parts, crop),
+        "overview": _without_scripts(_overview(steps, scale), found), "count": str(len(steps)),
+        "missing": _missing(trace, steps, crop),
+        "steps": _without_scripts(printed, found),
         "heading": two("注意力，一个数一个数地看", "Attention, number by number"),
+        "target": "board" if found else "steps",
         "skip": two("跳到数字", "to the numbers"),
         "made": two("由 numpy_attention 生成；做一个自己的：", "Made by numpy_attention. Make your own: ")
         + "<code>python -m numpy_attention page</code>",
@@ -72,6 +86,18 @@ def page(trace, *, lang="both", start=1):
     parts["font"] = base64.b64encode(subset("".join([*pieces[::2], *parts.values()]))).decode()
     pieces[1::2] = [parts[name] for name in pieces[1::2]]
     return "".join(pieces)
+
+
+def _name_colours():
+    """The colours of Q, K and V as the style sheet's --q, --k, --v, for light paper and for dark."""
+    def rule(paper):
+        return ":root{" + "".join(f"--{name.lower()}:{readable(code, paper)};" for name, code in NAMES.items()) + "}"
+    return f"{rule('#fbfaf7')}@media (prefers-color-scheme: dark){{{rule('#1f2229')}}}\n"
+
+
+def _without_scripts(text, bench):
+    """What a bench shows with scripts off and on paper; a browser with scripts does not build it until it prints."""
+    return f"<noscript>{text}</noscript>" if bench else text
 
 
 def _overview(steps, scale):
@@ -86,11 +112,12 @@ def _overview(steps, scale):
     rows = "".join(f'<div class="{direction}">{two(zh, en)}</div>' for direction, zh, en in
                    (("forward", "前向 →", "forward →"), ("backward", "← 反向", "← backward"))
                    if any(step.direction == direction for step in steps))
-    return rows + "".join(
+    pictures = rows + "".join(
         f'<a href="#step-{k}" data-go="{k}" class="{step.direction}" '
         f'style="grid-column:{used.index(column[step.name]) + 2}">'
-        f"{thumbnail(step.value, scale[step.name])}<span>{escape(step.name)}</span></a>"
+        f"{thumbnail(step.value, scale[step.name], step.direction == 'backward')}<span>{escape(step.name)}</span></a>"
         for k, step in enumerate(steps, 1))
+    return f'<nav class="overview" aria-label="all steps 所有步骤"><div class="strip">{pictures}</div></nav>'
 
 
 def _section(trace, k, step, part, limit, crop):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..words.colours import colour
+from ..words.colours import NAMES, colour
 from ..words.labels import visible
 from ..words.numbers import numbers
 from ..words.terminal import shorten
@@ -79,19 +79,21 @@ def left_out(shape, crop):
 
 
 def limits(trace):
-    """{step name: largest |number| of its colour scale}; None for weights, which go from 0 to 1. One scale a role."""
+    """{step name: largest |number| of its colour scale}; None for weights, which go from 0 to 1.
+
+    What is compared or mixed shares a scale, as Q and K do; each gradient has its own, or most would look like zeros.
+    """
     scale, role = {}, {}
     for step in trace:
         finite = np.abs(step.value[np.isfinite(step.value)])
-        role[step.name] = SHARED.get(step.short_name, step.name)
-        if step.direction == "backward" and step.short_name not in ("dW", "db"):
-            role[step.name] = "gradients"
+        shared = SHARED.get(step.short_name) if step.direction == "forward" else None
+        role[step.name] = shared or step.name
         scale[role[step.name]] = max(scale.get(role[step.name], 0), float(finite.max(initial=0)))
     return {step.name: None if step.short_name in ("weights", "dropped", "mask") else scale[role[step.name]]
             for step in trace}
 
 
-def tables(trace, name, array, symbols, limit, crop, *, masked=None, sums=False):
+def tables(trace, name, array, symbols, limit, crop, *, masked=None, sums=False, gradient=False):
     """The tables of one tensor, a table for each sequence and head that is shown."""
     symbols = (["", "", "", "", *symbols.split()])[-max(array.ndim, 2):]
     whole = array.reshape((1,) * (2 - array.ndim) + array.shape)
@@ -100,11 +102,11 @@ def tables(trace, name, array, symbols, limit, crop, *, masked=None, sums=False)
     texts = None
     if whole.size <= 10 ** 5:       # all in one format; formatting millions would take minutes
         texts = np.array(numbers(whole.reshape(-1, whole.shape[-1]), 3)).reshape(whole.shape)
-    return "".join(_table(trace, name, whole, texts, symbols, lead, limit, crop, masked, sums, array.ndim)
+    return "".join(_table(trace, name, whole, texts, symbols, lead, limit, crop, masked, sums, array.ndim, gradient)
                    for lead in leading(whole.shape, crop))
 
 
-def _table(trace, name, whole, texts, symbols, lead, limit, crop, masked, sums, ndim):
+def _table(trace, name, whole, texts, symbols, lead, limit, crop, masked, sums, ndim, gradient):
     matrix = whole[lead]
     rows, columns = (kept(n, crop) for n in matrix.shape)
     row_labels, column_labels = (trace.tokens(symbol) for symbol in symbols[-2:])
@@ -122,25 +124,33 @@ def _table(trace, name, whole, texts, symbols, lead, limit, crop, masked, sums, 
             index = (*lead, i, j)
             text = texts[index] if texts is not None else numbers([[whole[index]]], 3)[0][0]
             tds.append(_cell(whole[index], text, index[-ndim:] if ndim else (), limit,
-                             masked is not None and masked[index[-ndim:]], name))
+                             masked is not None and masked[index[-ndim:]], name, gradient))
         if sums:
             total = "…" if i is None else f"{matrix[i].sum():.3f}".replace("-0.000", "0.000")
             tds.append(f'<td class="sum">{total}</td>')
         body.append(f"<tr>{''.join(tds)}</tr>")
-    return (f'<table role="grid"><caption>{_caption(name, symbols, lead)}</caption>'
+    return (f'<table role="grid"><caption>{_caption(name, symbols, lead, limit if gradient else None)}</caption>'
             f"<thead><tr><td></td>{''.join(head)}</tr></thead><tbody>{''.join(body)}</tbody></table>")
 
 
-def _caption(name, symbols, lead):
-    """"weights · head 1 · query ↓ · key →", in both languages."""
+def named(name):
+    """A tensor's name in its colour: Q, K, V and their gradients look alike everywhere."""
+    short = name.rpartition(".")[2].removeprefix("d").removeprefix("W_")
+    kind = f' class="{short.lower()}"' if short in NAMES else ""
+    return f"<b{kind}>{escape(name)}</b>"
+
+
+def _caption(name, symbols, lead, limit):
+    """"weights · head 1 · query ↓ · key →", in both languages; beneath a gradient's name the end of its scale."""
     def word(symbol):
         return two(*AXES[symbol][::-1]) if symbol in AXES else math(symbol)
     where = [f"{word(s)} {n}" for s, n in zip(symbols[:-2], lead, strict=True) if s != "N" or n]
     axes = [f"{word(s)} {arrow}" for s, arrow in zip(symbols[-2:], "↓→", strict=True) if s]
-    return f"<b>{escape(name)}</b> {' · '.join([*where, *axes])}"
+    scale = "" if limit is None else f'<br><span class="limit">±{limit:.3g}</span>'
+    return f"{named(name)} {' · '.join([*where, *axes])}{scale}"
 
 
-def _cell(value, text, index, limit, is_hidden, name):
+def _cell(value, text, index, limit, is_hidden, name, gradient):
     at, text = ",".join(map(str, index)), text.replace("-", "−")
     if is_hidden:
         short = name.rpartition(".")[2]
@@ -149,7 +159,7 @@ def _cell(value, text, index, limit, is_hidden, name):
         return f'<td data-at="{at}" class="bad">{text}</td>'
     if value.dtype.kind in "iu":
         return f'<td data-at="{at}">{text}</td>'
-    background, ink = colour(float(value), limit)
+    background, ink = colour(float(value), limit, gradient)
     dark = ' class="w"' if ink == "white" else ""
     return f'<td data-at="{at}"{dark} style="background:{background}">{text}</td>'
 
@@ -157,4 +167,4 @@ def _cell(value, text, index, limit, is_hidden, name):
 def matrix_of(trace, step, limit, crop):
     """A step's tables."""
     return tables(trace, step.name, step.value, step.symbols, limit, crop, masked=hidden(trace, step),
-                  sums=step.short_name in ROW_SUMS)
+                  sums=step.short_name in ROW_SUMS, gradient=step.direction == "backward")

@@ -39,6 +39,10 @@ class LayerRun:
 
     def again(self):
         """A function that repeats the run on a copy of the layer, with one argument or learned array replaced."""
+        return self.copy()[1]
+
+    def copy(self):
+        """A copy of the layer, and the function that repeats the run on it."""
         layer = copy.deepcopy(self.layer)
         slots = _slots(layer)
 
@@ -52,7 +56,7 @@ class LayerRun:
                 arguments.update(dict.fromkeys(self.roles[name], value))
             return np.asarray(layer.forward(**arguments))
 
-        return forward
+        return layer, forward
 
 
 def _slots(layer, prefix=""):

@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-from ..words.colours import colour
+from ..words.colours import ACCENT, NAMES, colour
 from ..words.languages import lines
 from ..words.numbers import numbers
 from ..words.terminal import pad, shorten, width, wrap
@@ -24,8 +24,7 @@ from .made import made, reads
 from .why import why
 
 KEYS = "← → step   ↑ ↓ ⇥ cell   b gradient   c check   f page   l 中/En   q quit"
-NAMES = {"Q": "38;2;86;180;233", "K": "38;2;255;159;80", "V": "38;2;79;208;165"}
-BOLD, SOFT, ACCENT, PLAIN = "1", "2", "1;38;2;255;122;168", "0"
+BOLD, SOFT = "1", "2"
 MOST = 12
 
 
@@ -81,7 +80,7 @@ def _head(stepper, columns, bits):
     first = shorten(first, columns)
     right = stepper.step.direction
     gap = columns - width(first) - width(right) - 1
-    marked = _ink(first, ACCENT, bits)
+    marked = _ink(first, f"{BOLD};38;{_spelt(ACCENT, bits)}", bits)
     return [marked + " " * gap + _ink(right, SOFT, bits)] if gap > 0 else [marked]
 
 
@@ -117,6 +116,7 @@ def _box(trace, name, array, lit, flipped, cell, bits, columns):
     matrix, light = matrix[:MOST, :MOST], light[:MOST, :MOST]
     short = name.rpartition(".")[2]
     weights = short in ("weights", "dropped", "mask")
+    gradient = name in trace and trace[name].direction == "backward"
     finite = np.abs(array[np.isfinite(array)]) if array.dtype.kind == "f" else np.zeros(1)
     limit = None if weights else float(finite.max(initial=0)) or 1.0
     texts = numbers(matrix, 3)
@@ -127,12 +127,13 @@ def _box(trace, name, array, lit, flipped, cell, bits, columns):
     room = max(1, (columns - side - 2) // wide)                     # what is wider than the terminal is cut
     sizes = " × ".join(map(str, matrix.shape)) + (" …" if room < matrix.shape[1] else "")
     texts, light = [row[:room] for row in texts], light[:, :room]
-    found = [_ink(shape, NAMES.get(short.removeprefix("d"), BOLD), bits) + " " + _ink(sizes, SOFT, bits)]
+    scale = f" ±{limit:.3g}" if gradient else ""
+    found = [_named(shape, short, bits) + " " + _ink(sizes + scale, SOFT, bits)]
     if labels[1]:
         heads = [pad(shorten(str(label), wide - 1), wide - 1, ">") + " " for label in labels[1][:min(MOST, room)]]
         found.append(" " * (side + 1) + "".join(heads))
     for i, row in enumerate(texts):
-        cells = "".join(_cell(text, value, limit, on, wide, bits) for text, value, on in zip(
+        cells = "".join(_cell(text, value, limit, gradient, on, wide, bits) for text, value, on in zip(
             row, matrix[i], light[i], strict=False))
         found.append(pad(rows[i], side) + " " + cells)
     return found
@@ -152,27 +153,33 @@ def _lit(lit, front, array, shape):
     return light
 
 
-def _cell(text, value, limit, on, wide, bits):
+def _cell(text, value, limit, gradient, on, wide, bits):
     if not bits:
         return pad(f"[{text}]" if on else f"{text} ", wide, ">")
     if not np.isfinite(value):
         return f"\x1b[1;97;41m{pad(text, wide, '>')}\x1b[0m"
-    back, ink = colour(float(value), limit)
-    red, green, blue = bytes.fromhex(back[1:])
-    look = f"48;2;{red};{green};{blue}" if bits == 24 else f"48;5;{_of_256(red, green, blue)}"
+    back, ink = colour(float(value), limit, gradient)
+    look = f"48;{_spelt(back, bits)}"
     front = ("38;5;231" if ink == "white" else "38;5;16") + (";1;4" if on else "")
     return f"\x1b[{look};{front}m{pad(text + ' ', wide, '>')}\x1b[0m"
 
 
-def _of_256(red, green, blue):
-    """The nearest of the 6 × 6 × 6 colours of a terminal with 256."""
-    return 16 + sum(round(part / 255 * 5) * factor for part, factor in ((red, 36), (green, 6), (blue, 1)))
+def _spelt(code, bits):
+    """A colour as the terminal spells it: all 24 bits, or the nearest of the 6 × 6 × 6 that a terminal with 256 has."""
+    parts = bytes.fromhex(code[1:])
+    if bits == 24:
+        return "2;" + ";".join(map(str, parts))
+    return f"5;{16 + sum(round(part / 255 * 5) * factor for part, factor in zip(parts, (36, 6, 1), strict=True))}"
+
+
+def _named(text, name, bits):
+    """A tensor's name in its colour: that of the figures can be read on black and on white."""
+    code = NAMES.get(name.removeprefix("d").removeprefix("W_"))
+    return _ink(text, BOLD if code is None else f"{BOLD};38;{_spelt(code, bits)}", bits)
 
 
 def _ink(text, look, bits):
-    if not bits:
-        return text
-    return f"\x1b[{look if bits == 24 or ';2;' not in look else BOLD}m{text}\x1b[0m"
+    return f"\x1b[{look}m{text}\x1b[0m" if bits else text
 
 
 def seen(text):

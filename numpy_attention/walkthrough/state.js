@@ -5,7 +5,8 @@
 const state = (() => {
   const {array, recompute, product, namesIn} = typeof module !== "undefined" ? require("./engine.js") : engine;
   const decode = ({shape, data}) => {
-    const bytes = Uint8Array.from(atob(data), character => character.charCodeAt(0));
+    const text = atob(data), bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
     return {shape, data: new Float64Array(bytes.buffer)};
   };
   const clone = value => JSON.parse(JSON.stringify(value));
@@ -57,7 +58,8 @@ const state = (() => {
     }
 
     // The parts of an attention, found in the formulas: weights = softmax(scores), product = Q Kᵀ, heads = weights V.
-    attentions() {
+    attentions() { return this.found = this.found || this.findAttentions(); }
+    findAttentions() {
       const steps = Object.fromEntries(this.steps.map(step => [step.name, step])), found = [];
       for (const weights of this.steps) {
         if (weights.short !== "weights" || !weights.tree || weights.tree[0] !== "softmax") continue;
@@ -74,7 +76,7 @@ const state = (() => {
     apply(choices) {
       const before = this.tensors;
       const {steps, tensors, tokens, info} = choices.sentence ? this.resized(choices.sentence) : this.base;
-      Object.assign(this, {choices, tokens, info, steps: clone(steps), tensors: {...tensors}});
+      Object.assign(this, {choices, tokens, info, steps: clone(steps), tensors: {...tensors}, found: null});
       this.editable = new Set(this.given.editable);
       for (const [name, cells] of Object.entries(choices.edits)) {
         const old = this.tensors[name];
@@ -89,7 +91,20 @@ const state = (() => {
       const untouched = !choices.sentence && !choices.mask && choices.divisor === null && !choices.loss && !Object.keys(choices.edits).length;
       if (!untouched || choices.sentence) recompute(this.steps, this.tensors);
       this.changed = before ? this.differences(before) : {};
+      this.unknown = this.findUnknown(untouched);
     }
+
+    // The steps whose numbers are not known after a change: their formula is a sentence, or needs one that is.
+    findUnknown(untouched) {
+      const {edits, mask, divisor, loss, sentence} = this.choices, found = new Set();
+      if (untouched) return found;
+      const all = Boolean(mask || divisor !== null || loss || sentence);
+      for (const step of this.steps)
+        if (step.depends ? (all && step.direction === "backward") || step.depends.some(name => edits[name]) : step.tree && step.names.some(name => found.has(name))) found.add(step.name);
+      return found;
+    }
+    // Mask and divisor change what lies between the inputs; a sentence there could not follow.
+    canSteer() { return this.live && !this.given.locked.length; }
 
     // Every attention of the page can be masked: without a mask it gets one that lets everything through.
     withMask({weights, prefix}, bits) {
@@ -158,7 +173,7 @@ const state = (() => {
       this.apply(next);
     }
     edit(name, at, value, remember = true) {
-      if (!this.live || !this.mayEditAt(name) || !Number.isFinite(value)) return;
+      if (!this.live || !this.mayEditAt(name) || !Number.isFinite(value) || !(at in this.tensors[name].data)) return;
       const edits = clone(this.choices.edits);
       (edits[name] = edits[name] || {})[at] = value;
       if (value === this.startOf(name, at)) delete edits[name][at];
@@ -182,7 +197,7 @@ const state = (() => {
     // The gradient of one number, measured: the loss with the number a little larger, and a little smaller.
     measure(name, at) {
       const gradient = this.gradientOf(name);
-      if (!gradient) return null;
+      if (!gradient || this.unknown.has(gradient)) return null;
       const upstream = this.steps.find(step => step.formula === "upstream gradient" || step.names && step.names.includes("target"));
       const weights = this.tensors[upstream.name].data, value = this.tensors[name], forward = this.steps.filter(step => step.direction === "forward");
       const nudge = 1e-5 * Math.max(1, Math.abs(value.data[at]));
@@ -267,9 +282,9 @@ const state = (() => {
           if (choices.edits[name]) choices.edits[name][Number(at)] = Number(value);
         }
       }
-      if (/^[01]+$/.test(parts.get("m") || "")) choices.mask = parts.get("m");
+      if (this.canSteer() && /^[01]+$/.test(parts.get("m") || "")) choices.mask = parts.get("m");
       const divisor = Number(parts.get("d"));
-      if (parts.get("d") && divisor >= 0.05 && divisor <= 100) choices.divisor = divisor;
+      if (this.canSteer() && parts.get("d") && divisor >= 0.05 && divisor <= 100) choices.divisor = divisor;
       if (/^(target|\d+)$/.test(parts.get("o") || "")) choices.loss = parts.get("o");
       return choices;
     }

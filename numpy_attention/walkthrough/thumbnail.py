@@ -11,7 +11,7 @@ import numpy as np
 from ..words.colours import colour
 
 
-def thumbnail(value, limit, most=16):
+def thumbnail(value, limit, gradient=False, most=16):
     """The first matrix of a step as an <img>, one pixel for a cell; the colours are those of its scale.
 
     >>> thumbnail(np.eye(2), 1.0)[:52]
@@ -23,7 +23,7 @@ def thumbnail(value, limit, most=16):
     matrix = whole[(0,) * (whole.ndim - 2)][:most, :most].astype(float)
     rows = b""
     for row in matrix:
-        colours = [colour(x, limit)[0] if np.isfinite(x) else "#808080" for x in row]
+        colours = [colour(x, limit, gradient)[0] if np.isfinite(x) else "#808080" for x in row]
         rows += b"\0" + b"".join(bytes.fromhex(c[1:]) for c in colours)
     height, width = matrix.shape
 

@@ -80,13 +80,14 @@ class Trace(Sequence):
     def __repr__(self):
         return f"<Trace of {self.title}: {len(self)} steps, {', '.join(step.name for step in self)}>"
 
-    def save_html(self, path, *, lang="both"):
+    def save_html(self, path, *, lang="both", puzzle=None):
         """Write the trace as one self-contained page to step through in a browser. Returns the path.
 
-        Args: path: of the file. lang: the language at first, "zh", "en" or "both"; the page can switch.
+        Args: path: of the file. lang: the language at first, "zh", "en" or "both"; the page can switch. puzzle: 1 to
+            10, which opens first; they are made of the numbers of 我 爱 AI, and other pages have none.
         """
         from .page import save
-        return save(self, path, lang=lang)
+        return save(self, path, lang=lang, puzzle=puzzle)
 
     def to_latex(self, **options):
         """The trace as LaTeX, formula and numbers; options as in walkthrough.papers.to_typst."""

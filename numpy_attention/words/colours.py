@@ -8,6 +8,7 @@ Each map is a row of colours with straight lines between them, written down here
     colour(value, limit)            background and ink of one cell of a page
     limit(*arrays)                  how far a scale of signed numbers reaches, in plots and pages
     ink(background)                 "#rrggbb" or three or four numbers from 0 to 1, as `to_rgba` gives them
+    readable(colour, background)    the same hue, dark or light enough for a text on that background
     ACCENT, GREY, HUES              lines and remarks
 """
 import numpy as np
@@ -62,8 +63,28 @@ def ink(background):
     ('white', 'black')
     """
     rgb = np.array(_rgb(background)) / 255 if isinstance(background, str) else np.asarray(background)[:3]
+    return "white" if _luminance(rgb) < 0.179 else "black"
+
+
+def readable(colour, background, contrast=5.5):
+    """The colour, mixed with black or white just so far that a text in it can be read on the background.
+
+    >>> readable("#0072B2", "#ffffff", 4.5), readable("#0072B2", "#16181d", 4.5)
+    ('#0072b2', '#2989be')
+    """
+    text, back = np.array(_rgb(colour)) / 255, _luminance(np.array(_rgb(background)) / 255)
+    end = float(back < 0.179)                                   # towards white on dark
+    for share in np.linspace(0, 1, 101):
+        mixed = (text + share * (end - text)).round(4)
+        dark, light = sorted((_luminance(mixed), back))
+        if (light + 0.05) / (dark + 0.05) >= contrast:
+            break
+    return "#" + bytes((255 * mixed).round().astype(int).tolist()).hex()
+
+
+def _luminance(rgb):
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return "white" if linear @ (0.2126, 0.7152, 0.0722) < 0.179 else "black"
+    return linear @ (0.2126, 0.7152, 0.0722)
 
 
 def _rgb(code):

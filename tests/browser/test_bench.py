@@ -41,7 +41,7 @@ def shown(browser, bench):
 def test_edits_give_pythons_numbers_and_sentences(browser, name, tmp_path):
     # The small form of tests/browser/equality.py, which goes through all kinds with 200 edits.
     worst, sentences = compare(browser, name, 2, tmp_path, np.random.default_rng(1))
-    assert worst < 1e-12 and sentences
+    assert worst < 1e-12 and sentences != 0
 
 
 def test_all_of_it_on_one_screen(shown):
@@ -51,8 +51,8 @@ def test_all_of_it_on_one_screen(shown):
         shown.execute_script("bench.choose('weights', 1)")
         size = "return [document.documentElement.scrollHeight, document.documentElement.scrollWidth]"
         assert shown.execute_script(size) == [800, 1280]
-        over = shown.execute_script("return [...document.querySelectorAll('.cell')]"
-                                    ".filter(cell => cell.scrollWidth > cell.clientWidth + 1).length")
+        over = shown.execute_script("return [...document.querySelectorAll('.cell span')]"
+                                    ".filter(text => text.scrollWidth > text.clientWidth + 1).length")
         assert over == 0
     finally:
         shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -165,7 +165,51 @@ def test_hostile_addresses_are_text_or_nothing(browser, bench, address):
         assert "<script>window.hacked" in browser.execute_script("return document.querySelector('th').textContent")
 
 
-def test_own_sentences_of_all_sizes(shown):
+def test_numbers_beyond_all_bounds_are_shown_and_taken_back(shown, trace):
+    shown.execute_script("bench.set('Q', 0, 1e308); bench.set('K', 0, 1e308); bench.set('V', 0, -1e308)")
+    assert {"NaN", "∞"} & set(texts(shown, ".cell")) and shown.get_log("browser") == []
+    assert "bad" in shown.execute_script("return [...document.querySelectorAll('.cell')].map(one => one.className)"
+                                         ".join(' ')").split()
+    find(shown, "#reset").click()
+    np.testing.assert_array_equal(tensor(shown, "heads"), trace["heads"].value.ravel())
+    assert not {"NaN", "∞"} & set(texts(shown, ".cell"))
+
+
+def test_undo_brings_back_the_words_as_well(shown):
+    shown.execute_script('''document.getElementById('own').open = true;
+        for (const [id, value] of Object.entries({words: "a b c", heads: 1, width: 4, seed: 5}))
+            document.getElementById(id).value = value;
+        document.getElementById('make').click()''')
+    assert texts(shown, "[data-figure=weights] th[scope=row]") == ["a", "b", "c"]
+    find(shown, "#undo").click()
+    assert texts(shown, "[data-figure=weights] th[scope=row]") == ["我", "爱", "AI"]
+    assert cell(shown, "Q", 0).get_attribute("aria-label").startswith("Q[我, 0]")
+
+
+def test_a_bench_that_is_printed_has_all_steps(shown, trace):
+    assert not shown.find_elements("css selector", ".step")         # they are built for paper only
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        shown.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0]))")
+        sections = shown.find_elements("css selector", ".step")
+        assert len(sections) == len(trace) and all(section.is_displayed() for section in sections)
+        assert not find(shown, "#bench").is_displayed()
+    finally:
+        shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert find(shown, "#bench").is_displayed() and not sections[0].is_displayed()
+
+
+def test_a_dragged_number_asks_for_few_addresses(shown):
+    shown.execute_script('''window.asked = 0;
+        const replace = history.replaceState.bind(history);
+        history.replaceState = (...all) => { window.asked += 1; replace(...all); };
+        for (let k = 0; k < 500; k++) bench.set('Q', 0, k);''')
+    shown.execute_async_script("setTimeout(arguments[0], 400)")
+    assert shown.execute_script("return window.asked") <= 2
+    assert "Q%7E0%7E499" in shown.current_url
+
+
+def test_own_sentences_of_all_sizes(shown, bench):
     for words, count, width in (("a b", 1, 2), ("I love attention a lot", 3, 5), ("1 2 3 4 5 6 7 8", 4, 6)):
         shown.execute_script("""document.getElementById('own').open = true;
             for (const [id, value] of Object.entries(arguments[0])) document.getElementById(id).value = value;
@@ -174,7 +218,7 @@ def test_own_sentences_of_all_sizes(shown):
         Q, K, V = (np.array(tensor(shown, name)).reshape((H, L, width)[H == 1:]) for name in "QKV")
         np.testing.assert_allclose(tensor(shown, "heads"), heads(Q, K, V).ravel(), atol=1e-13)
         assert len(shown.find_elements("css selector", "[data-figure=weights] th[scope=row]")) == L
-        address, numbers = shown.current_url, tensor(shown, "dQ")
+        address, numbers = bench + shown.execute_script("return bench.address()"), tensor(shown, "dQ")
         shown.get("about:blank")
         shown.get(address)
         assert tensor(shown, "dQ") == numbers

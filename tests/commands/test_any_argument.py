@@ -89,6 +89,13 @@ def test_whatever_else(line, capsys):
     assert status == 2 and one_line(err), err
 
 
+@pytest.mark.parametrize(("line", "missing"), [
+    ("course start", "DIR"), ("course site", "DIR"), ("course export", "DIR, --to"), ("look", "MODEL"),
+    ("train", "TASK"), ("generate", "FILE")])
+def test_what_is_missing_is_only_what_must_be_given(line, missing, capsys):
+    assert f"the following arguments are required: {missing};" in said(line.split(), capsys)[2]
+
+
 def test_every_command_is_tried():
     assert {line.split()[0] for line in [*OTHERS, *filter(None, OPTIONS)]} >= set(COMMANDS)
 

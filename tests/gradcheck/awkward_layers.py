@@ -16,7 +16,21 @@ import numpy as np
 import numpy_attention as na
 
 from .collection import Linear, collector, sigmoid, softmax, softmax_back, table
-from .wrong_backwards import CONTAINERS, Around, Box, Called, Carried, Named, Pair, Tensor, objects
+from .wrong_backwards import (
+    CONTAINERS,
+    UNUSUAL,
+    Around,
+    Box,
+    Called,
+    Carried,
+    Named,
+    Pair,
+    Table,
+    Tensor,
+    objects,
+    windows,
+    windows_back,
+)
 
 RIGHT = {}
 TOLD = set()            # right gradients, but the layer breaks a rule: the rows agree and a line says what it does
@@ -1339,3 +1353,82 @@ RIGHT["weights that are arrays of a class of their own"] = lambda x, n, s: (
 # Nobody can tell: what is measured is said not to be, and nothing is accused. Stairs of 1 on numbers of 10,000 look like
 # numbers of few digits; a nudge of 1e-8 drowns beside 1e6, and one that 1e8 takes up and gives back comes out in steps.
 UNDECIDED = {"floor, with slope 0", "rounding, with slope 0", "columns of all scales in one sum", "a sum that cancels"}
+
+
+# ---------------------------------------------------------------------------------- what may be taken for a wrong layer
+
+for name, make in UNUSUAL.items():
+    def exact(x, n, s, make=make):
+        layer = make()
+        layer.factor = 1
+        return layer, x(3, 4)
+    RIGHT[name] = exact
+
+
+@right("ids that repeat, added")
+def _(x, n, s):
+    layer = Table(x(6, 3))
+    layer.added = True
+    return layer, np.array([1, 2, 1, 4])
+
+
+table(RIGHT, [
+    ("windows that overlap, added", windows, lambda d, x: windows_back(d, x, added=True), (3, 7)),
+    ("another formula for three axes", lambda x: (x * x if x.ndim == 2 else 3 * x, x), lambda d, x: 2 * x * d, S34),
+    ("another formula for long batches", lambda x: (x * x if len(x) < 9 else x, x), lambda d, x: 2 * x * d, S34),
+    ("remainder", lambda x: (np.mod(x, 1e5), x), lambda d, x: d, S34),
+    ("real if nearly so", lambda x: (np.real_if_close(x * x), x), lambda d, x: 2 * x * d, S34),
+])
+
+
+@right("a table between its points")
+def _(x, n, s):
+    points, values = s * np.linspace(-3, 3, 7), np.array([0.0, 2, -1, 3, 1, 0, 4])
+
+    def backward(d, x):
+        inside = np.clip(np.searchsorted(points, x) - 1, 0, 5)
+        return d * np.where(np.abs(x) > points[-1], 0, np.diff(values)[inside] / s)
+    return (lambda x: (np.interp(x, points, values), x), backward), x(3, 4)
+
+
+@right("hidden numbers are NaN")
+def _(x, n, s):
+    mask = np.arange(12).reshape(3, 4) % 3 != 0
+    forward = lambda x, mask: (np.where(mask, x, 0) ** 2, (x, mask))                                    # noqa: E731
+    return (forward, lambda d, c: (np.where(c[1], 2 * c[0] * d, 0), None)), np.where(mask, x(3, 4), np.nan), mask
+
+
+@right("the same output array each time")
+def _(x, n, s):
+    class Reused:
+        out = np.zeros(0)
+
+        def forward(self, x):
+            self.x = x
+            if self.out.shape != x.shape or self.out.dtype != x.dtype:
+                self.out = np.empty_like(x)
+            return np.multiply(x, x, out=self.out)
+
+        def backward(self, d):
+            return 2 * self.x * d
+    return Reused(), x(3, 4)
+
+
+class Behind:
+    """A descriptor, as frameworks have them."""
+
+    def __set_name__(self, owner, name):
+        self.name = f"_{name}"
+
+    def __get__(self, thing, kind=None):
+        return thing.__dict__[self.name]
+
+    def __set__(self, thing, value):
+        thing.__dict__[self.name] = value
+
+
+@right("weights behind a descriptor")
+def _(x, n, s):
+    class Described(Linear):
+        W, dW = Behind(), Behind()
+    return Described(n(4, 3), n(3)), x(5, 4)

@@ -1,5 +1,7 @@
 # ruff: noqa: E501  (an entry is a line)
 """Wrong backwards, each a few lines with a name: the checker has to see every one of them."""
+import array
+import math
 import threading
 from collections import ChainMap, deque, namedtuple
 from functools import cache
@@ -1051,3 +1053,207 @@ def _(x, n, s):
     def backward(d, c):
         raise Stopped("no")
     return (lambda x: (x, None), backward), x(3)
+
+
+# ------------------------------------------------------------------------------------------- numbers that are no array
+
+class Gain:
+    """A factor for each column, in whatever `kind` of holder."""
+
+    factor = 2
+
+    def __init__(self, kind):
+        self.gain = kind([0.5, -1.5, 2.0, 0.25])
+
+    def forward(self, x):
+        self.x = x
+        return x * np.array(self.gain)
+
+    def backward(self, d):
+        self.dgain = [self.factor * float(g) for g in (d * self.x).sum(0)]
+        return d * np.array(self.gain)
+
+
+class One(Gain):
+    """The same, one factor for all."""
+
+    def backward(self, d):
+        self.dgain = self.factor * float((d * self.x).sum())
+        return d * self.gain
+
+
+class Fields(Gain):
+    """The same, in a structured array."""
+
+    def __init__(self):
+        self.gain, self.dgain = np.ones(4, [("w", float)]), np.ones(4, [("w", float)])
+
+    def forward(self, x):
+        self.x = x
+        return x * self.gain["w"]
+
+    def backward(self, d):
+        self.dgain["w"] = self.factor * (d * self.x).sum(0)
+        return d * self.gain["w"]
+
+
+class Local(Gain):
+    """The same, where each thread has its own."""
+
+    def __init__(self):
+        self.own = threading.local()
+        self.own.w = np.array([0.5, -1.5, 2.0, 0.25])
+
+    def forward(self, x):
+        self.x = x
+        return x * self.own.w
+
+    def backward(self, d):
+        self.own.dw = self.factor * (d * self.x).sum(0)
+        return d * self.own.w
+
+
+UNUSUAL = {"a learned Python number": lambda: One(lambda _: 1.5), "a learned NumPy number": lambda: One(
+    lambda _: np.float64(1.5)), "a list of numbers": lambda: Gain(list), "a tuple of numbers": lambda: Gain(tuple),
+    "a buffer of numbers": lambda: Gain(lambda g: array.array("d", g)), "a structured array": Fields,
+    "a thread's own weights": Local}
+for name, make in UNUSUAL.items():
+    WRONG[f"{name}, doubled"] = lambda x, n, s, make=make: (make(), x(3, 4))
+    SAID.add(f"{name}, doubled")
+
+
+# ------------------------------------------------------------------------------- right at first, nearly, or nearby only
+
+class Tires:
+    """Right for two backwards."""
+
+    count = 0
+
+    def forward(self, x):
+        self.x = x
+        return x ** 2
+
+    def backward(self, d):
+        self.count += 1
+        return 2 * self.x * d * (1 if self.count < 3 else 2)
+
+
+class Blends:
+    """Looks back at the mean of this call's and the earlier call's input."""
+
+    old = None
+
+    def forward(self, x):
+        self.before, self.old = self.old, x
+        return x * x
+
+    def backward(self, d):
+        return d * (self.old + (self.old if self.before is None else self.before))
+
+
+WRONG["right for two backwards"] = lambda x, n, s: (Tires(), x(3, 4))
+WRONG["the mean of this and the earlier call"] = lambda x, n, s: (Blends(), x(3, 4))
+
+
+@wrong("the first mask of a shape, kept in the class")
+def _(x, n, s):
+    class Masked:
+        kept = {}
+
+        def forward(self, x, *, mask):
+            self.x, self.mask = x, self.kept.setdefault(mask.shape, mask)
+            return np.where(mask, x * x, 0)
+
+        def backward(self, d):
+            return np.where(self.mask, 2 * self.x * d, 0)
+    return Masked(), x(3, 4), {"mask": np.arange(12).reshape(3, 4) % 5 < 3}
+
+
+class Changed(Linear):
+    """A Linear whose dW is changed at the end."""
+
+    def __init__(self, W, b, change):
+        super().__init__(W, b)
+        self.change = change
+
+    def backward(self, d):
+        dx = super().backward(d)
+        self.change(self)
+        return dx
+
+
+def decays(layer):
+    layer.dW = layer.dW + 0.01 * layer.W
+
+
+def learns(layer):
+    layer.W -= 0.1 * layer.dW
+
+
+def clips(layer):
+    layer.dW = layer.dW / max(1.0, np.sqrt((layer.dW ** 2).sum()))
+
+
+def rounds(layer):
+    layer.dW = np.array([float(f"{number:.6g}") for number in layer.dW.flat]).reshape(layer.dW.shape)
+
+
+for name, change in {"weight decay in the gradient": decays, "a step of descent in backward": learns,
+                     "clipped by its norm": clips}.items():
+    WRONG[name] = lambda x, n, s, change=change: (Changed(n(4, 3), n(3), change), x(5, 4))
+WRONG["rounded to six digits"] = lambda x, n, s: (Changed(n(4, 3), n(3), rounds), n(5, 4))
+
+
+# ------------------------------------------------------------------------------- one number that is felt at many places
+
+class Table:
+    """Rows by their ids."""
+
+    added = False
+
+    def __init__(self, W):
+        self.W = W
+
+    def forward(self, ids):
+        self.ids = ids
+        return self.W[ids]
+
+    def backward(self, d):
+        self.dW = np.zeros_like(self.W)
+        if self.added:
+            np.add.at(self.dW, self.ids, d)
+        else:
+            self.dW[self.ids] = d
+
+
+WRONG["ids that repeat, assigned"] = lambda x, n, s: (Table(x(6, 3)), np.array([1, 2, 1, 4]))
+
+
+def windows(x):
+    return np.maximum(np.maximum(x[:, :-2], x[:, 1:-1]), x[:, 2:]), x
+
+
+def windows_back(d, x, added=False):
+    dx, rows = np.zeros_like(x), np.arange(len(x))[:, None]
+    best = np.stack([x[:, :-2], x[:, 1:-1], x[:, 2:]]).argmax(0) + np.arange(d.shape[1])
+    if added:
+        np.add.at(dx, (rows, best), d)
+    else:
+        dx[rows, best] = d
+    return dx
+
+
+table(WRONG, [
+    ("windows that overlap, assigned", windows, windows_back, (3, 7)),
+    ("outer product with itself, one side twice", lambda x: (x[:, None] * x, x), lambda d, x: 2 * d @ x, (5,)),
+    ("log of the determinant, no transpose", lambda A: (np.linalg.slogdet(A)[1], A),
+     lambda d, A: d * np.linalg.inv(A), (4, 4)),
+    ("angle, both positive", lambda y, x: (np.arctan2(y, x), (y, x)),
+     lambda d, c: (d * c[1] / (c[0] ** 2 + c[1] ** 2), d * c[0] / (c[0] ** 2 + c[1] ** 2)), S34, S34),
+    ("remainder, zero", lambda x: (np.mod(x, 1e5), x), lambda d, x: 0 * d, S34),
+    ("real if nearly so, zero", lambda x: (np.real_if_close(x * x), x), lambda d, x: 0 * d, S34),
+])
+WRONG["GELU by tanh, its slope by erf"] = lambda x, n, s: ((
+    lambda x: (0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x ** 3))), x),
+    lambda d, x: d * (0.5 + 0.5 * np.vectorize(math.erf)(x / 2 ** 0.5) + x * np.exp(-x * x / 2) / 2.50662827463)),
+    n(3, 4))

@@ -72,6 +72,7 @@ def test_every_reader_gets_a_copy_of_its_groups_head():
         assert_array_equal(out[:, head], x[:, head // 2])
     dout = draw(N, 6, L, 6, seed=1)
     assert_allclose(layer.backward(dout), np.stack([dout[:, :2].sum(1), dout[:, 2:4].sum(1), dout[:, 4:].sum(1)], 1))
+    assert_array_equal(layer(x[0]), out[0])            # a single sequence, without N
 
 
 @pytest.mark.parametrize(("times", "shape", "says"), [(0, (3, 4, 6), "times must be at least 1"),

@@ -208,3 +208,23 @@ def test_without_fonttools_the_page_is_written_and_says_so(tmp_path, monkeypatch
         path = trace.save_html(tmp_path / "a.html")
     text = path.read_text(encoding="utf-8")
     assert "font/ttf;base64,)" in text and "注意力" in text
+
+
+def test_each_gradient_has_a_scale_of_its_own_and_says_it(evil):
+    trace = evil_trace()
+    for name in ("dscores", "dQ", "dout"):
+        table = re.search(rf'<caption><b[^>]*>{name}</b>.*?</table>', evil, re.DOTALL).group()
+        largest = np.abs(trace[name].value).max()
+        assert f'<span class="limit">±{largest:.3g}</span></caption>' in table
+        everywhere = "".join(re.findall(rf'<caption><b[^>]*>{name}</b>.*?</table>', evil, re.DOTALL))
+        assert re.search("background:#(543005|003c30)", everywhere), f"nothing of {name} reaches the end of its colours"
+    assert "±" not in re.search(r"<caption><b[^>]*>scores</b>.*?</caption>", evil).group()
+
+
+def test_q_k_and_v_have_the_colours_of_the_figures(by_hand):
+    from numpy_attention.words.colours import NAMES, readable
+    for name, colour in NAMES.items():
+        for paper in ("#fbfaf7", "#1f2229"):
+            assert f"--{name.lower()}:{readable(colour, paper)};" in by_hand
+        for shown in (name, f"d{name}"):
+            assert f'<b class="{name.lower()}">{shown}</b>' in by_hand

@@ -29,9 +29,30 @@ def test_own_arrays(tmp_path):
     assert "nein" in path.read_text(encoding="utf-8")
 
 
+def test_a_puzzle_opens_with_the_page(tmp_path, monkeypatch):
+    path = tmp_path / "p.html"
+    assert main(["page", "--puzzle", "4", "--out", str(path)]) == 0
+    assert '"puzzle":4' in path.read_text(encoding="utf-8")
+
+
+def test_the_page_has_as_many_puzzles_as_the_command_knows():
+    from numpy_attention.walkthrough.page import HERE, PUZZLES
+    assert (HERE / "puzzles.js").read_text(encoding="utf-8").count(" done: run =>") == PUZZLES
+
+
+def test_in_a_notebook_a_puzzle_is_a_frame():
+    from numpy_attention import course
+    shown = course.puzzle(9)
+    assert repr(shown) == "python -m numpy_attention page --puzzle 9"
+    assert shown._repr_html_().startswith('<iframe sandbox="allow-scripts"') and "puzzle&quot;:9" in shown._repr_html_()
+
+
 @pytest.mark.parametrize(("options", "message"), [
     (["--out", "x.txt"], "--out must end in .html"), (["--npz", "none.npz"], "there is no file none.npz"),
-    (["--heads", "2"], "--tokens and --heads go with --npz"), (["--out", "no/such/x.html"], "No such file")])
+    (["--heads", "2"], "--tokens and --heads go with --npz"),
+    (["--puzzle", "11"], "puzzle must be a number from 1 to 10"), (["--puzzle", "x"], "puzzle must be a number"),
+    (["--puzzle", "1", "--example", "cycle"], "--puzzle goes with the whole example by-hand"),
+    (["--out", "no/such/x.html"], "No such file")])
 def test_what_goes_wrong_is_one_sentence(options, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["page", *options]) == 2

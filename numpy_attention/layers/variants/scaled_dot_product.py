@@ -8,6 +8,7 @@ import math
 
 from ...engine.arguments import scale_factor
 from ...engine.call_rules import left_out
+from ...engine.layer import Stage
 from ...engine.lazy import Tensors
 from ...engine.mask_and_bias import gather, take_mask_and_bias
 from ...engine.shapes import check_QKV
@@ -86,7 +87,8 @@ class ScaledDotProductAttention(Attention):
         dV = add_group(dropped.mT @ dheads, group)              # (N,H,S,L) (N,H,L,d_v) -> (N,H,S,d_v)
         dweights = self.dropout.backward(dheads @ repeat(V, group).mT)      # (N,H,L,d_v) (N,H,d_v,S) -> (N,H,L,S)
         # 2. weights = softmax(adjusted), row by row, and adjusted = softcap(scores) + bias.
-        dscores = self.adjust.backward(self.softmax.backward(dweights))     # (N,H,L,S)
+        dbiased = self.softmax.backward(dweights)                           # (N,H,L,S)
+        dscores = self.adjust.backward(dbiased)                             # (N,H,L,S)
         # 1. scores = Q Kᵀ · scale: again each factor gets the gradient times the other.
         dQ = gather(dscores, repeat(K, group), mask) * scale                # (N,H,L,S) (N,H,S,d_k) -> (N,H,L,d_k)
         dK = add_group(gather(dscores.mT, Q, mask) * scale, group)          # (N,H,S,L) (N,H,L,d_k) -> (N,H,S,d_k)
@@ -104,6 +106,8 @@ class ScaledDotProductAttention(Attention):
         if softcap is not None:
             self.restate(weights="softmax(capped)",
                          dscores="weights ∘ (dweights − Σ_S weights ∘ dweights) ∘ (1 − (capped / c)²)")
+            if not bias_first:                                  # the bias's gradient did not pass the softcap
+                self.BACKWARD = (*self.BACKWARD[:2], self.DBIASED, *self.BACKWARD[2:])
         if dropout:
             self.restate(heads="dropped V", dV="droppedᵀ dheads", dweights="kept ∘ (dheads Vᵀ) / (1 − p)")
 
@@ -132,3 +136,6 @@ class ScaledDotProductAttention(Attention):
         Attention.FORWARD[2],
     )
     BACKWARD = (*Attention.BACKWARD[:3], "adjust", *Attention.BACKWARD[3:])
+    DBIASED = Stage("dbiased", "weights ∘ (dweights − Σ_S weights ∘ dweights)", "N H L S",
+                    "Back through the softmax, as far as the sum with the bias.",
+                    "沿 softmax 传回去，到加偏置的地方为止。")
