@@ -9,7 +9,7 @@ Commands may also come from a pipe, or several in one line with ";". Exit status
 """
 import sys
 
-from ..walkthrough.screen import Screen, depth
+from ..walkthrough.screen import Screen, can_paint
 from ..walkthrough.session import DONE, WRONG, Session
 from ..walkthrough.stepper import Stepper
 from ..walkthrough.text import step_text
@@ -41,6 +41,6 @@ def run(arguments, lines=None):
         for number in range(len(trace)):
             print(step_text(trace, number, lang=arguments.lang, precision=arguments.precision), end="\n\n")
         return DONE
-    if lines is None and not arguments.prompt and sys.stdin.isatty() and depth():
+    if lines is None and not arguments.prompt and sys.stdin.isatty() and can_paint():
         return Screen(stepper).loop()
     return Session(stepper).loop(lines)

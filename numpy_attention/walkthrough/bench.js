@@ -20,34 +20,16 @@
       else if (value === true) element.setAttribute(key, "");
       else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
     }
-    element.append(...inside.flat().filter(one => one !== null && one !== undefined && one !== false));
+    element.append(...inside.flat(2).filter(one => one === "" || Boolean(one)));
     return element;
   }
 
-  // ---- colours and numbers -------------------------------------------------------------------------------------
-  const hex = code => [0, 2, 4].map(k => parseInt(code.slice(k, k + 2), 16));
-  const BAD = [125, 0, 0];
-  const MAPS = Object.fromEntries(Object.entries(data.live.maps).map(([name, text]) => [name, text.split(" ").map(hex)]));
-  const FINE = 128;                                    // so many steps from one end of a map to the other
-  const SHADES = Object.fromEntries(Object.entries(MAPS).map(([map, anchors]) => [map, Array.from({length: FINE + 1}, (_, shade) => {
-    const at = shade / FINE * (anchors.length - 1), k = Math.min(Math.floor(at), anchors.length - 2);
-    const rgb = anchors[k].map((x, c) => Math.round(x + (anchors[k + 1][c] - x) * (at - k)));
-    const linear = rgb.map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-    return {rgb, white: 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] < 0.179};
-  })]));
-  // The shade of a number: weights go from 0 to 1, signed numbers from -top to top. NaN has none.
-  const shadeOf = (map, x, top) => x !== x ? -1 : Math.round(FINE * Math.min(Math.max(map === data.live.weights ? x : 0.5 + 0.5 * x / top, 0), 1));
-  // One rule for each shade: a cell that changes its class is restyled much faster than one with a colour of its own.
-  document.head.append(h("style", {}, Object.entries(SHADES).map(([map, shades]) => shades.map(({rgb}, k) => `#bench .${map}-${k}{background:rgb(${rgb})}`).join("")).join("")));
-  // At most five signs; a number that is not 0 never prints as 0.
-  function short(x) {
-    if (!Number.isFinite(x)) return x !== x ? "NaN" : x > 0 ? "∞" : "−∞";
-    const size = Math.abs(x);
-    const text = Number.isInteger(x) && size < 1e4 ? String(x) : size >= 1e4 || (size && size < 0.005)
-      ? x.toExponential(0).replace("e+", "e") : size >= 100 ? x.toFixed(0) : size >= 10 ? x.toFixed(1) : x.toFixed(2);
-    return text.replace(/-/g, "−");
-  }
-  const largest = value => value.data.reduce((top, x) => Number.isFinite(x) ? Math.max(top, Math.abs(x)) : top, 0);
+  // ---- colours ---------------------------------------------------------------------------------------------------
+  const {short, largest} = look;
+  const MAPS = Object.fromEntries(Object.entries(data.live.maps).map(([name, text]) => [name, look.anchorsOf(text)]));
+  const SHADES = Object.fromEntries(Object.entries(MAPS).map(([name, anchors]) => [name, look.shadesOf(anchors)]));
+  const shadeOf = (map, x, top) => look.shadeOf(x, top, map === data.live.weights);
+  document.head.append(h("style", {}, look.rules(SHADES)));
   const stepOf = name => run.steps.find(step => step.name === name);
   const isBackward = name => (stepOf(name) || {}).direction === "backward";
   const isWeights = name => ["weights", "dropped", "mask"].includes(name.split(".").at(-1));
@@ -172,7 +154,7 @@
     const picture = pen.createImageData(columns, rows), map = mapOf(name);
     for (let k = 0; k < rows * columns; k++) {
       const shade = shadeOf(map, value.data[from + k], top);
-      picture.data.set(shade < 0 ? BAD : SHADES[map][shade].rgb, 4 * k);
+      picture.data.set(shade < 0 ? look.BAD : SHADES[map][shade].rgb, 4 * k);
       picture.data[4 * k + 3] = 255;
     }
     pen.putImageData(picture, 0, 0);
@@ -234,13 +216,13 @@
   // All heads side by side: x, the matrices, each head's weights, and how they are put together.
   function headsView() {
     const a = attention(), has = name => run.tensors[a.prefix + name] ? a.prefix + name : null, heads = headCount();
-    const thumb = k => h("button", {type: "button", class: "head", "aria-pressed": k === view.head, onclick: () => { view.head = k; rebuild(); }},
-      h("canvas", {"data-thumb": a.weights, "data-lead": [...(run.tensors[a.weights].shape.length > 3 ? [view.sequence] : []), k].join(",")}), `${say("头", "head")} ${k}`);
+    const headButton = k => h("button", {type: "button", class: "head", "aria-pressed": k === view.head, onclick: () => { view.head = k; rebuild(); }},
+      thumb(k), `${say("头", "head")} ${k}`);
     const x = has("x") || has("query"), weightsNames = ["W_Q", "W_K", "W_V"].map(has).filter(Boolean);
     const made = has("concat") || a.heads;
     return h("div", {class: "strips free many", style: "--cell:34px"},
       h("div", {class: "equation"}, x ? matrix(x, {small: true}) : null, x ? op("@") : null, ...weightsNames.map(name => matrix(name, {bare: true})), op("→"),
-        h("div", {class: "heads", role: "group", "aria-label": say("各个头的权重", "the weights of all heads")}, ...Array.from({length: heads}, (_, k) => thumb(k)))),
+        h("div", {class: "heads", role: "group", "aria-label": say("各个头的权重", "the weights of all heads")}, ...Array.from({length: heads}, (_, k) => headButton(k)))),
       h("div", {class: "equation"}, op(say("并排", "side by side")), matrix(made, {small: true}), has("W_O") ? op("@") : null, has("W_O") ? matrix(has("W_O"), {bare: true}) : null,
         has("out") ? op("=") : null, has("out") ? matrix(has("out"), {small: true}) : null));
   }
@@ -390,40 +372,22 @@
   function build() {
     shown = {};
     tokensDrawn = run.tokens;
-    const many = run.attentions(), heads = headCount();
-    const views = [many.length ? ["attention", "注意力", "attention"] : null, many.length && (heads > 1 || run.tensors.W_Q) ? ["heads", "所有的头", "all heads"] : null, ["step", "一步", "one step"]].filter(Boolean);
-    if (!views.some(([kind]) => kind === view.kind)) view.kind = views[0][0];
-    const languages = group("language 语言", ...[["zh", "中文"], ["en", "English"]].map(([lang, text]) => h("button", {type: "button", lang, "data-lang": lang, "aria-pressed": view.lang === lang, onclick: () => speak(lang)}, text)));
-    const history = group(say("改动", "changes"), button("undo", "撤销", "undo", () => act(() => run.undo())), button("redo", "重做", "redo", () => act(() => run.redo())), button("reset", "复原", "reset", () => { view.puzzle = -1; act(() => run.reset()); rebuild(); }),
-      button("copy", "复制链接", "copy link", copy), isPuzzleRun() ? button("puzzles", "谜题", "puzzles", () => { view.puzzle = view.puzzle < 0 ? 0 : -1; openPuzzle(); }, {"aria-pressed": view.puzzle >= 0}) : null);
-    const showing = group(say("看什么", "view"), ...views.map(([kind, zh, en]) => h("button", {type: "button", "data-view": kind, "aria-pressed": view.kind === kind, onclick: () => { view.kind = kind; rebuild(); remember(); }}, say(zh, en))),
-      ...(many.length > 1 ? many.map((one, k) => h("button", {type: "button", class: "thin", "aria-pressed": view.attention === k, onclick: () => { view.attention = k; view.cell = null; rebuild(); remember(); }}, one.prefix.slice(0, -1) || "attention")) : []),
-      ...(heads > 1 && view.kind === "attention" ? Array.from({length: heads}, (_, k) => h("button", {type: "button", class: "head", "aria-pressed": view.head === k, "aria-label": `${say("头", "head")} ${k}`, onclick: () => { view.head = k; view.cell = null; rebuild(); remember(); }},
-        h("canvas", {"data-thumb": attention().weights, "data-lead": [...(run.tensors[attention().weights].shape.length > 3 ? [view.sequence] : []), k].join(","), "aria-hidden": "true"}), String(k))) : []),
-      ...sequences());
-    const masks = many.length ? group(say("掩码", "mask"), h("span", {class: "label"}, say("掩码", "mask")), button("unmask", "无", "none", () => mask(() => true)), button("causal", "因果", "causal", () => mask((i, j) => j <= i)), h("small", {}, say("或点一个权重", "or click a weight"))) : null;
-    const d = widths(), scale = many.length && d ? h("label", {class: "scale"}, h("span", {}, "÷ √d", h("sub", {}, "k")), h("input", {type: "range", id: "divisor", min: 0.25, max: 8, step: 0.05, "aria-label": say("除数", "divisor"), oninput: event => { const before = {...run.tensors}, first = !fast || fast.name !== "divisor"; fast = {name: "divisor", at: 0, when: Date.now()}; run.change({divisor: Number(event.target.value)}, first); after(before); }}), h("output", {id: "divided"}), h("span", {id: "entropy"})) : null;
-    const upstream = run.steps.find(step => step.direction === "backward"), width = run.tensors[run.out.name].shape.at(-1) || 0;
-    const loss = upstream && width ? h("label", {}, h("span", {class: "label"}, say("损失", "loss")), h("select", {id: "loss", onchange: event => act(() => run.change({loss: event.target.value}))},
-      h("option", {value: ""}, `${upstream.name} ${say("：给定", "as given")}`), h("option", {value: "target"}, `½ Σ (${run.out.name} − target)²`),
-      ...Array.from({length: Math.min(width, 8)}, (_, k) => h("option", {value: k}, say(`交叉熵，目标 ${k}`, `cross-entropy, target ${k}`)))), h("output", {id: "lost"})) : null;
-    const own = run.canResize() ? h("details", {id: "own"}, h("summary", {}, say("自己的句子", "own sentence")), ownSentence()) : null;
-    const steps = group(say("步骤", "steps"), button("prev", "←", "←", () => go(view.step - 1), {"aria-label": "previous step 上一步"}), h("input", {type: "range", id: "slider", min: 1, max: run.steps.length, "aria-label": "step 步骤", oninput: event => go(Number(event.target.value) - 1)}),
-      button("next", "→", "→", () => go(view.step + 1), {"aria-label": "next step 下一步"}), button("play", "▶ 播放", "▶ play", play), h("output", {id: "place", for: "slider"}));
-    const alike = h("label", {class: "legend-item"}, h("input", {type: "checkbox", id: "alike", onchange: event => { view.alike = event.target.checked; paint(); }}), say("梯度同一色标", "one scale for gradients"));
+    if (!views().some(([kind]) => kind === view.kind)) view.kind = views()[0][0];
     bench.replaceChildren(
-      h("div", {class: "top", role: "toolbar", "aria-label": say("语言、改动、步骤", "language, changes, steps")}, languages, history, steps),
-      h("details", {class: "options", open: innerWidth > 832 || view.open, ontoggle: event => { view.open = event.target.open; }}, h("summary", {}, say("更多：视图、掩码、除数、损失", "more: view, mask, divisor, loss")), h("div", {class: "panel"}, h("div", {class: "views", role: "toolbar", "aria-label": say("看什么，掩码", "view and mask")}, showing, masks), scale, loss, own)),
+      h("div", {class: "top", role: "toolbar", "aria-label": say("语言、改动、步骤", "language, changes, steps")}, languages(), changes(), stepping()),
+      h("details", {class: "options", open: innerWidth > 832 || view.open, ontoggle: event => { view.open = event.target.open; }},
+        h("summary", {}, say("更多：视图、掩码、除数、损失", "more: view, mask, divisor, loss")),
+        h("div", {class: "panel"},
+          h("div", {class: "views", role: "toolbar", "aria-label": say("看什么，掩码", "view and mask")}, showing(), masks()),
+          divisor(), losses(), own())),
       h("div", {id: "puzzle", class: "puzzle", hidden: true}),
       h("p", {class: "equals", id: "equals"}),
       h("div", {id: "board", tabindex: -1, "aria-label": say("数", "the numbers")}),
       h("div", {class: "telling"},
         h("div", {id: "why", class: "why"}),
         h("div", {class: "lesson"}, h("code", {id: "lesson"}), h("span", {id: "sentence"}), h("details", {id: "library"})),
-        h("div", {id: "editor", class: "editor", role: "toolbar", "aria-label": say("选中的数", "the chosen number"), hidden: true},
-          button("less", "−", "−", () => bump(view.cell.name, view.cell.at, -1), {"aria-label": "smaller 变小"}), h("input", {id: "number", inputmode: "decimal", size: 8, autocomplete: "off", "aria-label": say("数值", "value"), onchange: typed, onkeydown: event => { if (event.key === "Enter") typed(event); }}), button("more", "+", "+", () => bump(view.cell.name, view.cell.at, 1), {"aria-label": "larger 变大"}),
-          button("hide", "挡住", "hide", () => toggle(view.cell.name, view.cell.at)), button("measure", "量一量这个梯度", "measure this gradient", measure), h("div", {id: "measured", class: "measured"}))),
-      h("div", {class: "legend"}, legend(data.live.signed, say("Q、K、V、分数：各自对称", "Q, K, V, scores, symmetric")), legend(data.live.weights, say("权重 0…1", "weights 0…1")), legend(data.live.gradient, say("梯度：各自 ±max", "gradients, each ±max")), h("span", {class: "legend-item"}, h("i", {class: "swatch hatch"}), say("被挡住", "masked")), h("span", {class: "legend-item"}, h("i", {class: "swatch fresh"}), say("刚变", "just changed")), alike));
+        chosenNumber()),
+      legends());
     bench.dataset.loss = run.choices.loss;
     formulaLine();
     const fill = {attention: attentionView, heads: headsView, step: equationView}[view.kind]();
@@ -433,11 +397,106 @@
     rove();
     openPuzzle(false);
   }
-  function sequences() {
-    const a = attention(), shape = a ? run.tensors[a.weights].shape : run.tensors[run.out.name].shape, count = a && shape.length > 3 ? shape[0] : 1;
-    return count > 1 ? Array.from({length: Math.min(count, 8)}, (_, n) => h("button", {type: "button", class: "thin", "aria-pressed": view.sequence === n, onclick: () => { view.sequence = n; view.cell = null; rebuild(); }}, `${say("序列", "sequence")} ${n}`)) : [];
+
+  function languages() {
+    return group("language 语言", [["zh", "中文"], ["en", "English"]].map(([lang, text]) =>
+      h("button", {type: "button", lang, "data-lang": lang, "aria-pressed": view.lang === lang, onclick: () => speak(lang)}, text)));
   }
-  const legend = (map, text) => h("span", {class: "legend-item"}, h("i", {class: "ramp", style: `background:linear-gradient(90deg,${MAPS[map].map(rgb => `rgb(${rgb})`).join(",")})`}), text);
+  function changes() {
+    return group(say("改动", "changes"),
+      button("undo", "撤销", "undo", () => act(() => run.undo())),
+      button("redo", "重做", "redo", () => act(() => run.redo())),
+      button("reset", "复原", "reset", () => { view.puzzle = -1; act(() => run.reset()); rebuild(); }),
+      button("copy", "复制链接", "copy link", copy),
+      isPuzzleRun() && button("puzzles", "谜题", "puzzles", () => { view.puzzle = view.puzzle < 0 ? 0 : -1; openPuzzle(); }, {"aria-pressed": view.puzzle >= 0}));
+  }
+  function stepping() {
+    return group(say("步骤", "steps"),
+      button("prev", "←", "←", () => go(view.step - 1), {"aria-label": "previous step 上一步"}),
+      h("input", {type: "range", id: "slider", min: 1, max: run.steps.length, "aria-label": "step 步骤", oninput: event => go(Number(event.target.value) - 1)}),
+      button("next", "→", "→", () => go(view.step + 1), {"aria-label": "next step 下一步"}),
+      button("play", "▶ 播放", "▶ play", play),
+      h("output", {id: "place", for: "slider"}));
+  }
+
+  function views() {
+    const many = run.attentions().length;
+    return [many && ["attention", "注意力", "attention"], many && (headCount() > 1 || run.tensors.W_Q) && ["heads", "所有的头", "all heads"],
+            ["step", "一步", "one step"]].filter(Boolean);
+  }
+  // Which view, which attention of a block, which head, which sequence.
+  function showing() {
+    const many = run.attentions(), pick = (pressed, act, label, more = {}) =>
+      h("button", {type: "button", class: "thin", "aria-pressed": pressed, onclick: () => { act(); rebuild(); remember(); }, ...more}, label);
+    const heads = view.kind === "attention" && headCount() > 1 ? headCount() : 0;
+    return group(say("看什么", "view"),
+      views().map(([kind, zh, en]) => pick(view.kind === kind, () => { view.kind = kind; }, say(zh, en), {"data-view": kind})),
+      many.length > 1 && many.map((one, k) => pick(view.attention === k, () => { view.attention = k; view.cell = null; }, one.prefix.slice(0, -1) || "attention")),
+      Array.from({length: heads}, (_, k) => pick(view.head === k, () => { view.head = k; view.cell = null; }, [thumb(k), String(k)],
+        {class: "head", "aria-label": `${say("头", "head")} ${k}`})),
+      Array.from({length: sequences()}, (_, n) => pick(view.sequence === n, () => { view.sequence = n; view.cell = null; }, `${say("序列", "sequence")} ${n}`)));
+  }
+  function thumb(head) {
+    const name = attention().weights, front = run.tensors[name].shape.length > 3 ? [view.sequence, head] : [head];
+    return h("canvas", {"data-thumb": name, "data-lead": front.join(","), "aria-hidden": "true"});
+  }
+  function sequences() {
+    const a = attention(), shape = a ? run.tensors[a.weights].shape : run.tensors[run.out.name].shape;
+    return a && shape.length > 3 && shape[0] > 1 ? Math.min(shape[0], 8) : 0;
+  }
+
+  function masks() {
+    return run.attentions().length && group(say("掩码", "mask"), h("span", {class: "label"}, say("掩码", "mask")),
+      button("unmask", "无", "none", () => mask(() => true)), button("causal", "因果", "causal", () => mask((i, j) => j <= i)),
+      h("small", {}, say("或点一个权重", "or click a weight")));
+  }
+  function divisor() {
+    const slide = event => {                            // all of a slide is one change to undo
+      const before = {...run.tensors}, first = !fast || fast.name !== "divisor";
+      fast = {name: "divisor", at: 0, when: Date.now()};
+      run.change({divisor: Number(event.target.value)}, first);
+      after(before);
+    };
+    return run.attentions().length && widths() && h("label", {class: "scale"}, h("span", {}, "÷ √d", h("sub", {}, "k")),
+      h("input", {type: "range", id: "divisor", min: 0.25, max: 8, step: 0.05, "aria-label": say("除数", "divisor"), oninput: slide}),
+      h("output", {id: "divided"}), h("span", {id: "entropy"}));
+  }
+  function losses() {
+    const upstream = run.steps.find(step => step.direction === "backward"), width = run.tensors[run.out.name].shape.at(-1) || 0;
+    return upstream && width && h("label", {}, h("span", {class: "label"}, say("损失", "loss")),
+      h("select", {id: "loss", onchange: event => act(() => run.change({loss: event.target.value}))},
+        h("option", {value: ""}, `${upstream.name} ${say("：给定", "as given")}`),
+        h("option", {value: "target"}, `½ Σ (${run.out.name} − target)²`),
+        Array.from({length: Math.min(width, 8)}, (_, k) => h("option", {value: k}, say(`交叉熵，目标 ${k}`, `cross-entropy, target ${k}`)))),
+      h("output", {id: "lost"}));
+  }
+  function own() { return run.canResize() && h("details", {id: "own"}, h("summary", {}, say("自己的句子", "own sentence")), ownSentence()); }
+
+  function chosenNumber() {
+    const onNumber = act => () => act(view.cell.name, view.cell.at);
+    return h("div", {id: "editor", class: "editor", role: "toolbar", "aria-label": say("选中的数", "the chosen number"), hidden: true},
+      button("less", "−", "−", onNumber((name, at) => bump(name, at, -1)), {"aria-label": "smaller 变小"}),
+      h("input", {id: "number", inputmode: "decimal", size: 8, autocomplete: "off", "aria-label": say("数值", "value"), onchange: typed,
+                  onkeydown: event => { if (event.key === "Enter") typed(event); }}),
+      button("more", "+", "+", onNumber((name, at) => bump(name, at, 1)), {"aria-label": "larger 变大"}),
+      button("hide", "挡住", "hide", onNumber(toggle)),
+      button("measure", "量一量这个梯度", "measure this gradient", measure),
+      h("div", {id: "measured", class: "measured"}));
+  }
+  function legends() {
+    const ramp = map => `background:linear-gradient(90deg,${MAPS[map].map(rgb => `rgb(${rgb})`).join(",")})`;
+    const of = (look, text) => h("span", {class: "legend-item"}, h("i", look), text);
+    const map = (name, text) => of({class: "ramp", style: ramp(data.live[name])}, text);
+    return h("div", {class: "legend"},
+      map("signed", say("Q、K、V、分数：各自对称", "Q, K, V, scores, symmetric")),
+      map("weights", say("权重 0…1", "weights 0…1")),
+      map("gradient", say("梯度：各自 ±max", "gradients, each ±max")),
+      of({class: "swatch hatch"}, say("被挡住", "masked")),
+      of({class: "swatch fresh"}, say("刚变", "just changed")),
+      h("label", {class: "legend-item"},
+        h("input", {type: "checkbox", id: "alike", checked: view.alike, onchange: event => { view.alike = event.target.checked; paint(); }}),
+        say("梯度同一色标", "one scale for gradients")));
+  }
   function formulaLine() {
     const line = find("equals"), step = run.steps[view.step];
     if (view.kind === "step" || !attention()) {
@@ -481,6 +540,7 @@
     }
     for (const id of ["divisor", "causal", "unmask", "loss", "make"]) if (find(id)) find(id).disabled = !(id === "loss" || id === "make" ? run.live : run.canSteer());
     if (find("loss")) { find("loss").value = run.choices.loss; const x = run.loss(); find("lost").textContent = x === null ? "" : `= ${x.toFixed(4)}`; }
+    write(find("play"), playText());
     placeText();
   }
   function placeText() {
@@ -507,11 +567,13 @@
     light(); placeText(); remember();
   }
   let playing = null;
+  const playText = () => playing ? say("⏸ 停", "⏸ stop") : say("▶ 播放", "▶ play");
+  function pause() { clearInterval(playing); playing = null; write(find("play"), playText()); }
   function play() {
-    if (playing) { clearInterval(playing); playing = null; find("play").textContent = say("▶ 播放", "▶ play"); return; }
+    if (playing) { pause(); return; }
     if (view.step === run.steps.length - 1) go(0);
-    find("play").textContent = say("⏸ 停", "⏸ stop");
-    playing = setInterval(() => { if (view.step === run.steps.length - 1) play(); else { go(view.step + 1); find("play").textContent = say("⏸ 停", "⏸ stop"); } }, still.matches ? 2500 : 900);
+    playing = setInterval(() => { if (view.step === run.steps.length - 1) pause(); else go(view.step + 1); }, still.matches ? 2500 : 900);
+    write(find("play"), playText());
   }
   function mask(test) {
     const a = attention(), name = maskName(a), value = run.tensors[name], [L, S] = value.shape.slice(-2);
@@ -524,108 +586,14 @@
     if (found && run.canSteer()) act(() => run.toggle(maskName(a), found.at));
   }
   function typed(event) {
-    const value = Number(find("number").value.trim().replace("−", "-").replace(",", "."));
-    if (find("number").value.trim() && Number.isFinite(value)) { fast = null; set(view.cell.name, view.cell.at, value); } else editor();
+    const value = look.read(find("number").value);
+    if (value !== null) { fast = null; set(view.cell.name, view.cell.at, value); } else find("number").value = run.tensors[view.cell.name].data[view.cell.at];
     if (event.key === "Enter") { const cell = cellAt(view.cell.name, view.cell.at); if (cell) cell.focus(); }
   }
 
-  // ---- hands: keys, mouse, wheel, touch --------------------------------------------------------------------------
-  function type(cell, text) {
-    const {of: name, at} = cell.dataset;
-    if (!run.live || !run.mayEditAt(name)) return;
-    const input = h("input", {class: "typing", value: text === undefined ? run.tensors[name].data[at] : text, inputmode: "decimal", "aria-label": cell.getAttribute("aria-label")});
-    let over = false;
-    const done = keep => {
-      if (over) return;
-      over = true;
-      const value = Number(input.value.trim().replace("−", "-").replace(",", "."));
-      input.remove();
-      fast = null;
-      if (keep && input.value.trim() && Number.isFinite(value)) set(name, Number(at), value);
-      const back = cellAt(name, Number(at));
-      if (back) back.focus();
-    };
-    input.addEventListener("keydown", event => { event.stopPropagation(); if (event.key === "Enter") done(true); if (event.key === "Escape") done(false); if (event.key === "Tab") done(true); });
-    input.addEventListener("blur", () => done(true));
-    cell.append(input);
-    input.focus();
-    if (text === undefined) input.select(); else input.setSelectionRange(text.length, text.length);
-  }
-  // The nearest cell in a direction, over the edges of matrices.
-  function neighbour(cell, key) {
-    const from = cell.getBoundingClientRect(), x = from.left + from.width / 2, y = from.top + from.height / 2;
-    let best = null, least = Infinity;
-    for (const other of bench.querySelectorAll(".cell")) {
-      const box = other.getBoundingClientRect(), dx = box.left + box.width / 2 - x, dy = box.top + box.height / 2 - y;
-      const [along, aside] = {ArrowRight: [dx, dy], ArrowLeft: [-dx, dy], ArrowDown: [dy, dx], ArrowUp: [-dy, dx]}[key];
-      const far = along + 3 * Math.abs(aside);
-      if (along > 2 && Math.abs(aside) < along + from.height && far < least) { least = far; best = other; }
-    }
-    return best;
-  }
-  document.addEventListener("keydown", event => {
-    if (event.ctrlKey || event.altKey || event.metaKey || /INPUT|SELECT/.test(event.target.tagName)) return;
-    const cell = event.target.closest && event.target.closest(".cell");
-    const stop = () => event.preventDefault();
-    if (cell) {
-      const name = cell.dataset.of, at = Number(cell.dataset.at);
-      if (event.key.startsWith("Arrow") && event.shiftKey) { stop(); if (run.mayEditAt(name) && run.live) bump(name, at, {ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1}[event.key]); return; }
-      if (event.key.startsWith("Arrow")) { stop(); const next = neighbour(cell, event.key); if (next) next.focus(); return; }
-      if (event.key === "Enter") { stop(); type(cell); return; }
-      if (/^[\d.−-]$/.test(event.key)) { stop(); type(cell, event.key); return; }
-      if (event.key === " ") { stop(); toggle(name, at); return; }
-      if (event.key === "g") { measure(); return; }
-    }
-    const steps = {n: view.step + 1, p: view.step - 1, Home: 0, End: run.steps.length - 1}[event.key];
-    if (steps !== undefined && !event.target.closest("[role=toolbar]")) { stop(); go(steps); const now = bench.querySelector(".cell.chosen"); if (now && cell) now.focus(); }
-    if (event.key === "u") act(() => run.undo());
-    if (event.key === "l") speak(view.lang === "zh" ? "en" : "zh");
-  });
-  bench.addEventListener("focusin", event => { const cell = event.target.closest(".cell"); if (cell && event.target === cell) choose(cell.dataset.of, Number(cell.dataset.at)); });
-  bench.addEventListener("dblclick", event => { const cell = event.target.closest(".cell"); if (cell) type(cellAt(cell.dataset.of, Number(cell.dataset.at)) || cell); });
-  bench.addEventListener("wheel", event => {
-    const cell = event.target.closest(".cell.may");
-    if (!cell || !run.live || event.ctrlKey || Math.abs(event.deltaY) < 1) return;
-    event.preventDefault();
-    if (!view.cell || view.cell.name !== cell.dataset.of || view.cell.at !== Number(cell.dataset.at)) choose(cell.dataset.of, Number(cell.dataset.at));
-    bump(cell.dataset.of, Number(cell.dataset.at), event.deltaY < 0 ? 1 : -1);
-  }, {passive: false});
-  let hold = null;
-  bench.addEventListener("pointerdown", event => {
-    const cell = event.target.closest(".cell");
-    if (!cell || event.target.tagName === "INPUT" || event.button) return;
-    const name = cell.dataset.of, at = Number(cell.dataset.at), before = view.cell && view.cell.name === name && view.cell.at === at;
-    hold = {name, at, y: event.clientY, start: run.tensors[name].data[at], moved: false, pointer: event.pointerType, before,
-            timer: event.pointerType === "mouse" ? 0 : setTimeout(() => { if (hold && !hold.moved) { hold = null; const here = cellAt(name, at); if (here) type(here); } }, 500)};
-  });
-  document.addEventListener("pointermove", event => {
-    if (!hold) return;
-    const by = Math.round((hold.y - event.clientY) / 8);
-    if (!by || !run.live || !run.mayEditAt(hold.name)) { if (Math.abs(hold.y - event.clientY) > 8) clearTimeout(hold.timer); return; }
-    if (hold.pointer !== "mouse" && !hold.before) { clearTimeout(hold.timer); return; }        // a finger that scrolls
-    clearTimeout(hold.timer);
-    hold.moved = true;
-    const value = Math.round((hold.start + by * step_(hold.start)) * 1e6) / 1e6;
-    if (run.tensors[hold.name].data[hold.at] !== value) set(hold.name, hold.at, value);
-  });
-  document.addEventListener("pointerup", event => {
-    if (!hold) return;
-    const {name, at, moved, pointer, before} = hold;
-    clearTimeout(hold.timer);
-    hold = null;
-    if (moved) return;
-    const cell = event.target.closest && event.target.closest(".cell");
-    if (!cell || cell.dataset.of !== name || Number(cell.dataset.at) !== at) return;
-    choose(name, at, {focus: true});
-    if (/(^|\.)weights$/.test(name) && (pointer === "mouse" || before)) toggle(name, at);
-  });
-  document.addEventListener("pointercancel", () => { if (hold) clearTimeout(hold.timer); hold = null; });
-  document.querySelector(".skip").addEventListener("click", event => {
-    event.preventDefault();                             // its address would replace ours
-    const stop = bench.querySelector(".cell[tabindex='0']");
-    if (stop) stop.focus();
-  });
-  bench.addEventListener("click", event => { const name = event.target.closest("[data-goto]"); if (name) go(Number(name.dataset.goto)); });
+  hands(bench, {run, view, h, cellAt, choose, set, bump, toggle, measure, go, pause, stepOf: step_, settle: () => { fast = null; },
+                undo: () => act(() => run.undo()), turn: () => speak(view.lang === "zh" ? "en" : "zh")});
+
   // A toolbar is one stop for Tab; arrows walk inside it.
   function rove() {
     for (const bar_ of bench.querySelectorAll("[role=toolbar]")) {

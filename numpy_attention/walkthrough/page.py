@@ -26,10 +26,11 @@ from .thumbnail import thumbnail
 from .why import why
 
 HERE = Path(__file__).parent
-BENCH = ("engine.js", "why.js", "state.js", "puzzles.js", "bench.js")      # a run that can be changed in the page
-STEPS = ("page.js",)                                                       # one that cannot: its steps, one by one
+# A run that can be changed in the page, and one that cannot: its steps, one by one.
+BENCH = ("engine.js", "why.js", "state.js", "look.js", "hands.js", "puzzles.js", "bench.js")
+STEPS = ("page.js",)
 MOST_CELLS, MOST_STEPS, MOST_EXPLAINED = 4000, 120, 150
-PUZZLES = 10                                                               # those of puzzles.js
+PUZZLES = 10                            # those of puzzles.js
 
 
 def puzzle_number(text):

@@ -1,8 +1,8 @@
 """The stepper on a whole terminal: operands @ operands = result in colour, one key an action, painted over in place.
 
-Colours are the page's. Without them (a pipe, NO_COLOR, TERM=dumb, a narrow or old terminal) the prompt of session.py
-serves: it prints and scrolls. `paint` makes the picture as a list of lines and knows no terminal; `Screen` shows it and
-reads keys.
+Colours are the page's. With NO_COLOR the picture stays, and what is lit stands in brackets; in a pipe or with TERM=dumb
+the prompt of session.py serves: it prints and scrolls. `paint` makes the picture as a list of lines and knows no
+terminal; `Screen` shows it and reads keys.
 
     ← → or n p   step        ↑ ↓ tab   cell        b   the gradient        c   check it        f   the page
     l   language             g   first             ?   this line           q   quit
@@ -36,15 +36,25 @@ def depth(stream=None, environment=None):
     """
     stream = sys.stdout if stream is None else stream
     known = os.environ if environment is None else environment
-    if known.get("NO_COLOR") or known.get("TERM") == "dumb" or not getattr(stream, "isatty", lambda: False)():
+    if known.get("NO_COLOR") or not can_paint(stream, known):
         return 0
     if known.get("COLORTERM", "").lower() in ("truecolor", "24bit") or "WT_SESSION" in known:
         return 24
     return 8 if "256color" in known.get("TERM", "") or sys.platform == "win32" else 0
 
 
-def paint(stepper, cell=None, *, columns=80, bits=24):
-    """The whole picture of the step where we are, as lines of at most `columns` columns; `cell` is the chosen one."""
+def can_paint(stream=None, environment=None):
+    """Can the terminal be painted over in place? Not a pipe or a file, and not one that calls itself dumb."""
+    stream = sys.stdout if stream is None else stream
+    known = os.environ if environment is None else environment
+    return known.get("TERM") != "dumb" and getattr(stream, "isatty", lambda: False)()
+
+
+def paint(stepper, cell=None, *, columns=80, rows=None, bits=24):
+    """The whole picture of the step where we are, as lines of at most `columns` columns; `cell` is the chosen one.
+
+    Where there are fewer than that many `rows`, the remarks go first, then the operands.
+    """
     trace, step = stepper.trace, stepper.step
     part = made(trace, step.name)
     lit = reads(part, [[place] for place in cell]) if part is not None and cell is not None else {}
@@ -64,10 +74,18 @@ def paint(stepper, cell=None, *, columns=80, bits=24):
         text = why(trace, step.name, cell, lang=stepper.lang, columns=columns - 2, precision=stepper.precision)
         said = [_ink(line, BOLD, bits) for line in text.split("\n")]
     notes = [line for text in lines(stepper.lang, step.note_zh, step.note_en) for line in wrap(text, columns - 2)]
-    lesson = [] if part is None else [shorten(step.lesson, columns - 2)]
-    keys = [_ink(line, SOFT, bits) for line in wrap(KEYS, columns)]
-    return [*_head(stepper, columns, bits), "", *_beside(boxes, columns), "", *said,
-            *(_ink(line, SOFT, bits) for line in lesson), *notes, "", *keys]
+    lesson = [] if part is None else [_ink(shorten(step.lesson, columns - 2), SOFT, bits)]
+    keys = ["", *(_ink(line, SOFT, bits) for line in wrap(KEYS, columns))]
+    head, matrices = _head(stepper, columns, bits), _beside(boxes, columns)
+    for remarks in (notes, lesson, keys, None):
+        picture = [*head, "", *matrices, "", *said, *lesson, *notes, *keys]
+        if rows is None or len(picture) <= rows:
+            break
+        if remarks is None:
+            picture = [*head, "", *_beside(boxes[-1:], columns), "", *said][:rows]
+        else:
+            remarks.clear()
+    return picture
 
 
 def _head(stepper, columns, bits):
@@ -223,12 +241,16 @@ class Screen:
 
     def loop(self):
         """Paint and obey until q. Returns the exit status."""
+        if sys.platform == "win32":
+            os.system("")                                           # lets an old console understand what follows
         self.write("\x1b[?1049h\x1b[?25l")
         try:
             while True:
-                columns = max(40, shutil.get_terminal_size().columns)
-                picture = paint(self.stepper, self.cell, columns=columns - 1, bits=self.bits)
+                size = shutil.get_terminal_size()
+                columns = max(40, size.columns)
                 said = [f"  {line}" for line in wrap(self.said, columns - 2)] if self.said else []
+                picture = paint(self.stepper, self.cell, columns=columns - 1, rows=size.lines - 1 - len(said),
+                                bits=self.bits)
                 self.write("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in [*picture, *said]) + "\x1b[J")
                 sys.stdout.flush()
                 key = self.read()
@@ -239,6 +261,8 @@ class Screen:
                     self.obey(key)
                 except (LookupError, ValueError, OSError) as error:
                     self.said = str(error.args[0] if isinstance(error, KeyError) else error)
+        except KeyboardInterrupt:
+            return 130
         finally:
             self.write("\x1b[?25h\x1b[?1049l")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import numpy_attention as na
-from numpy_attention.walkthrough.screen import Screen, depth, paint, seen
+from numpy_attention.walkthrough.screen import Screen, can_paint, depth, paint, read_key, seen
 
 
 def by_hand(lang="both"):
@@ -89,3 +89,53 @@ def test_in_a_real_terminal():
             running.kill()
     os.close(master)
     assert running.returncode == 0 and b"48;5;" in text and b"Traceback" not in text
+
+
+@pytest.mark.parametrize("rows", [10, 16, 24, 50])
+def test_what_does_not_fit_goes_and_the_sum_stays(rows):
+    stepper = by_hand()
+    stepper.goto("dQ")
+    lines = paint(stepper, (1, 2), columns=40, rows=rows, bits=0)
+    assert len(lines) <= rows and "dQ" in lines[0]
+    text = "\n".join(lines)
+    assert "dQ[爱, 2] = " in text or rows == 10
+    assert ("dscores" in text.split("dQ[爱, 2]")[0].partition("\n")[2]) == (rows >= 24)     # operands need room
+    assert ("q quit" in text) == (rows >= 24)
+
+
+def test_without_colours_the_picture_stays_and_what_is_lit_stands_in_brackets():
+    class Terminal:
+        def isatty(self):
+            return True
+    plain = {"NO_COLOR": "1", "TERM": "xterm"}
+    assert depth(Terminal(), plain) == 0 and can_paint(Terminal(), plain)
+    assert not can_paint(Terminal(), {"TERM": "dumb"})
+    keys, shown = iter(["n", "n", "n", "q"]), []
+    Screen(by_hand("en"), read=lambda: next(keys), write=shown.append, bits=0).loop()
+    assert "[1]" in shown[-2] and not re.search(r"\x1b\[[\d;]*m", "".join(shown))
+
+
+@pytest.mark.parametrize(("typed", "key"), [("n", "n"), ("\xe0K", "left"), ("\x00M", "right"), ("\xe0H", "up"),
+                                            ("\x00P", "down"), ("\xe0S", "?"), ("\x03", "\x03")])
+def test_keys_on_windows(typed, key, monkeypatch):
+    console = iter(typed)
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setitem(sys.modules, "msvcrt", type("msvcrt", (), {"getwch": staticmethod(lambda: next(console))}))
+    assert read_key() == key and not list(console)
+
+
+def test_ctrl_c_leaves_the_terminal_as_it_was():
+    def interrupted():
+        raise KeyboardInterrupt
+    shown = []
+    assert Screen(by_hand(), read=interrupted, write=shown.append, bits=0).loop() == 130
+    assert shown[-1].endswith("\x1b[?25h\x1b[?1049l")
+
+
+def test_gradients_have_the_gradients_colours_and_say_their_scale():
+    stepper = by_hand("en")
+    stepper.goto("dV")
+    lines = paint(stepper, (0, 0), columns=100, bits=24)
+    assert f"±{stepper.step.value.max():.3g}" in bare(lines) and "48;2;0;60;48;" in "".join(lines)           # the green end of BrBG
+    assert "1;38;2;0;121;90mdV" in "".join(lines)                                  # the figures' colour of V
+    assert "1;38;5;" in "".join(paint(stepper, (0, 0), columns=100, bits=8))
