@@ -504,6 +504,8 @@
       if (!step.tree && !["given", "upstream gradient"].includes(step.formula)) line.append(h("small", {}, step.direction === "forward"
         ? say(" 这一步的公式不能在这里执行，所以它用到的数不能改。", " This formula cannot be executed here, so what it depends on cannot be changed.")
         : say(" 这一步的公式不能在这里执行，所以改动之后，它的数不知道。", " This formula cannot be executed here, so after a change its numbers are not known.")));
+    } else if (view.kind === "heads" && run.tensors[`${attention().prefix}W_O`]) {
+      line.replaceChildren(h("b", {"data-operand": `${attention().prefix}out`}, "out"), ` = [ ${say("头", "head")} 0 ${headCount() > 1 ? `… ${say("头", "head")} ${headCount() - 1} ` : ""}] W`, h("sub", {}, "O"));
     } else {
       const a = attention(), tail = name => name.split(".").at(-1);
       line.replaceChildren(h("b", {"data-operand": a.heads}, "heads"), " = softmax( ", h("span", {class: "q", "data-operand": a.Q}, tail(a.Q)), " ", h("span", {class: "k", "data-operand": a.K}, tail(a.K)), h("sup", {}, "T"), " / √d", h("sub", {}, "k"), " ) ", h("span", {class: "v", "data-operand": a.V}, tail(a.V)));
