@@ -524,6 +524,7 @@
     view.cell = null; view.head = 0; view.puzzle = -1;
     act(() => run.change({edits: {}, mask: "", divisor: null, loss: "", sentence}));
     rebuild();
+    announce(say(`做好了：${sentence.tokens.join(" ")}，种子 ${sentence.seed}`, `made: ${sentence.tokens.join(" ")}, seed ${sentence.seed}`));
   }
   const widths = () => { const found = JSON.stringify(run.steps.map(step => step.tree || 0)).match(/\["number",([\d.e-]+),"d_k"\]/); return found && Number(found[1]); };
 
@@ -561,7 +562,7 @@
     if (focused && view.cell) { const cell = cellAt(view.cell.name, view.cell.at); if (cell) cell.focus(); } else if (open && find(open)) find(open).focus();
   }
   function go(step) {
-    view.step = Math.min(Math.max(step, 0), run.steps.length - 1);
+    view.step = Math.min(Math.max(Math.trunc(step) || 0, 0), run.steps.length - 1);
     const name = run.steps[view.step].name;
     const first = run.tensors[name].shape.length > 2 ? flat(name, [...lead(name), 0, 0]) : 0;
     view.cell = {name, at: first};

@@ -136,6 +136,6 @@ def test_gradients_have_the_gradients_colours_and_say_their_scale():
     stepper = by_hand("en")
     stepper.goto("dV")
     lines = paint(stepper, (0, 0), columns=100, bits=24)
-    assert f"±{stepper.step.value.max():.3g}" in bare(lines) and "48;2;0;60;48;" in "".join(lines)           # the green end of BrBG
-    assert "1;38;2;0;121;90mdV" in "".join(lines)                                  # the figures' colour of V
+    assert f"±{stepper.step.value.max():.3g}" in bare(lines) and "48;2;0;60;48;" in "".join(lines)  # BrBG ends in green
+    assert "1;38;2;0;121;90mdV" in "".join(lines)      # the figures' colour of V
     assert "1;38;5;" in "".join(paint(stepper, (0, 0), columns=100, bits=8))
