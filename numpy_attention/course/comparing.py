@@ -104,7 +104,7 @@ def _strange(value, called):
         try:
             array = np.asarray(value)
         except ValueError:
-            lengths = sorted({str(np.shape(x)) for x in value})
+            lengths = sorted({str(np.shape(x)) for x in value[:100]})[:6]
             return Remark(Words(f"{called} 是一个 {type(value).__name__}，里面的东西大小不一：{'、'.join(lengths)}。",
                                 f"{called} is a {type(value).__name__} of things of different sizes: "
                                 f"{', '.join(lengths)}."))

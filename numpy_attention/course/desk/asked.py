@@ -1,11 +1,13 @@
 """What `course.check` is at the desk: it takes down the answer and says nothing. The examiner says it, elsewhere."""
 answers = {}                # name of the exercise: the last answer handed to course.check
 library = set()             # what of the package an answer used where it should not (see the bare edition)
+ELSEWHERE = ("torch", "tensorflow", "jax", "keras", "flax", "autograd", "tinygrad", "mxnet", "paddle", "mindspore",
+             "sklearn", "scipy.special")        # where a softmax, an attention, a gradient can be had ready-made
 HIDDEN = "while marks are given, the solutions are not here"
 
 
 class LibraryUsed(ImportError):
-    """An answer reached for the package's own layers."""
+    """An answer reached for the package's own layers, or for those of another one."""
 
 
 class TakenDown:

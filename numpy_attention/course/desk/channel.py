@@ -75,7 +75,7 @@ class Channel:
 
     def _part(self, until):
         """What arrives next, b"" at the end; waits in short steps, so that a thread which waits here can be stopped."""
-        while True:
+        while time.monotonic() < until:         # also where something arrives all the time
             wait = None if until == math.inf else min(0.05, max(0, until - time.monotonic()))
             if self.arrived is not None:
                 try:
@@ -84,8 +84,7 @@ class Channel:
                     pass
             elif select.select([self.read], [], [], wait)[0]:
                 return os.read(self.read, 2**20)
-            if time.monotonic() >= until:
-                raise TooLate
+        raise TooLate
 
     def _listen(self):
         part = b"at first"
@@ -116,10 +115,10 @@ def _described(value, blobs, depth):
         return {"complex": [value.real, value.imag]}
     if value is Ellipsis:
         return {"blank": 1}
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc" and value.dtype.isnative:
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc":
         if value.nbytes > LARGEST_ARRAY:
             return {"thing": f"far too large array, {value.shape}"}
-        array = np.ascontiguousarray(np.asarray(value))
+        array = np.ascontiguousarray(np.asarray(value), value.dtype.newbyteorder("="))
         blobs.append(array.tobytes())
         return {"array": array.dtype.str, "shape": np.shape(value), "single": not isinstance(value, np.ndarray)}
     if kind in (tuple, list) and len(value) <= LONGEST:

@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 
-MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
 DETACH, RECURSIVE, READ_ONLY, AT_FDCWD = 2, 0x8000, 1, -100
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 MOUNT_SETATTR = 442
@@ -65,7 +65,7 @@ def furnish(plan):
         mount("tmpfs", root + path, "tmpfs", MS_NOSUID | MS_NODEV, "size=4096")
     show(root, plan["edition"], "/edition")
     os.makedirs(f"{root}/proc")
-    mount("proc", f"{root}/proc", "proc", MS_NOSUID | MS_NODEV)
+    mount("proc", f"{root}/proc", "proc", MS_NOSUID | MS_NODEV | MS_RDONLY)     # root could set the kernel there
     os.makedirs(f"{root}/tmp", exist_ok=True)       # Python itself may be installed below it
     os.chdir(root)
     call(libc.syscall(PIVOT_ROOT[platform.machine()], b".", b"."), "pivot_root")

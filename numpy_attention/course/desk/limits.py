@@ -16,21 +16,33 @@ FILTER, ALLOW, REFUSE, NOT_THERE = 2, 0x7fff0000, 0x00050000 | 1, 0x00050000 | 3
 CLONE_THREAD = 0x10000
 OPEN_FILES = 256
 
-# Numbers of the system calls: x86_64, aarch64.
+# Numbers of the system calls: x86_64, aarch64. Refused are processes, signals, looks into others, the network, and
+# memory that no limit counts (memfd_create, shmget, mq_open, add_key).
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CALLS = {
     "x86_64": {"fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "tkill": 200, "ptrace": 101, "setsid": 112,
                "setpgid": 109, "socket": 41, "process_vm_readv": 310, "process_vm_writev": 311, "unshare": 272,
                "mount": 165, "setns": 308, "pidfd_send_signal": 424, "pidfd_getfd": 438, "bpf": 321, "keyctl": 250,
-               "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "io_uring_setup": 425,
-               "kill": 62, "tgkill": 234, "clone": 56, "clone3": 435},
+               "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "io_uring_setup": 425, "memfd_create": 319,
+               "memfd_secret": 447, "shmget": 29, "msgget": 68, "semget": 64, "mq_open": 240, "add_key": 248,
+               "request_key": 249, "setpriority": 141, "ioprio_set": 251, "perf_event_open": 298, "userfaultfd": 323,
+               "process_madvise": 440, "process_mrelease": 448, "move_pages": 279, "migrate_pages": 256,
+               "kill": 62, "tgkill": 234, "clone": 56, "clone3": 435, "prlimit64": 302, "sched_setparam": 142,
+               "sched_setscheduler": 144, "sched_setaffinity": 203, "sched_setattr": 314, "fcntl": 72, "ioctl": 16},
     "aarch64": {"execve": 221, "execveat": 281, "tkill": 130, "ptrace": 117, "setsid": 157, "setpgid": 154,
                 "socket": 198, "process_vm_readv": 270, "process_vm_writev": 271, "unshare": 97, "mount": 40,
                 "setns": 268, "pidfd_send_signal": 424, "pidfd_getfd": 438, "bpf": 280, "keyctl": 219,
-                "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "io_uring_setup": 425,
-                "kill": 129, "tgkill": 131, "clone": 220, "clone3": 435},
+                "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "io_uring_setup": 425, "memfd_create": 279,
+                "memfd_secret": 447, "shmget": 194, "msgget": 186, "semget": 190, "mq_open": 180, "add_key": 217,
+                "request_key": 218, "setpriority": 140, "ioprio_set": 30, "perf_event_open": 241, "userfaultfd": 282,
+                "process_madvise": 440, "process_mrelease": 448, "move_pages": 239, "migrate_pages": 238,
+                "kill": 129, "tgkill": 131, "clone": 220, "clone3": 435, "prlimit64": 261, "sched_setparam": 118,
+                "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274, "fcntl": 25, "ioctl": 29},
 }
-ASKED_FURTHER = ("kill", "tgkill", "clone", "clone3")       # it depends on their arguments
+TO_ITSELF = ("kill", "tgkill")          # these it may do to itself, named by its own number;
+OR_NOBODY = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")     # 0: itself
+ASKS_FOR = {"fcntl": (8, 10, 15), "ioctl": (0x8901, 0x8902, 0x5412)}    # F_SETOWN, F_SETSIG, …: a file signals others
+ASKED_FURTHER = (*TO_ITSELF, *OR_NOBODY, *ASKS_FOR, "clone", "clone3")  # it depends on their arguments
 
 
 def set_limits(seconds, megabytes, file_bytes):
@@ -79,13 +91,20 @@ def _prctl(option, *arguments):
 def _filter(machine, calls):
     """The filter as instructions of the kernel's small machine: load a word, compare, jump, return a verdict."""
     LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-    number, arch, first = 0, 4, 16      # where the words of a call lie
+    number, arch, first, second = 0, 4, 16, 24      # where the words of a call lie
 
     def step(code, k, true=0, false=0):
         return struct.pack("=HBBI", code, true, false, k)
 
     def refused(call, verdict=REFUSE):
         return [step(EQUAL, calls[call], 0, 1), step(RETURN, verdict)]
+
+    def one_of(call, word, values, then, otherwise):
+        """If it is this call: `then` where the word is one of these, else `otherwise`."""
+        count = len(values)
+        yield from (step(EQUAL, calls[call], 0, count + 3), step(LOAD, word))
+        yield from (step(EQUAL, value, count - i, 0) for i, value in enumerate(values))
+        yield from (step(RETURN, otherwise), step(RETURN, then))
 
     yield step(LOAD, arch)
     yield from (step(EQUAL, machine, 1, 0), step(RETURN, REFUSE))
@@ -97,7 +116,10 @@ def _filter(machine, calls):
     yield from refused("clone3", NOT_THERE)             # its arguments cannot be seen; clone is taken instead
     yield from (step(EQUAL, calls["clone"], 0, 4), step(LOAD, first), step(ANY_BIT, CLONE_THREAD, 0, 1),
                 step(RETURN, ALLOW), step(RETURN, REFUSE))
-    for call in ("kill", "tgkill"):                     # only to itself
-        yield from (step(EQUAL, calls[call], 0, 4), step(LOAD, first), step(EQUAL, os.getpid(), 0, 1),
-                    step(RETURN, ALLOW), step(RETURN, REFUSE))
+    for call in TO_ITSELF:
+        yield from one_of(call, first, (os.getpid(),), ALLOW, REFUSE)
+    for call in OR_NOBODY:
+        yield from one_of(call, first, (0, os.getpid()), ALLOW, REFUSE)
+    for call, values in ASKS_FOR.items():
+        yield from one_of(call, second, values, REFUSE, ALLOW)
     yield step(RETURN, ALLOW)

@@ -101,10 +101,11 @@ def grade(folder, *, seconds=SECONDS, megabytes=MEGABYTES, jobs=1, only=(), own=
     own_text = Path(own).read_text(encoding="utf-8") if own else None
     hide = [str(Path(each).resolve()) for each in (folder, keep) if each and Path(each).is_dir()]
     walls = walls or (containing.best_walls() if executor is None else None)
-    todo = [{"content": each.content, "files": each.files, "names": [n for n in wanted if of_lesson[n] == each.lesson],
+    todo = [{"cells": each.cells, "trouble": each.trouble, "files": each.files,
+             "names": [n for n in wanted if of_lesson[n] == each.lesson],
              "usual": usual, "seconds": seconds, "megabytes": megabytes, "library": library, "walls": walls, "own": own,
              "own_text": own_text, "hide": hide,
-             "student": f"{seed} {each.student} {hashlib.sha256(each.content).hexdigest()}"} for each in handed_in]
+             "student": f"{seed} {each.student} {each.digest}"} for each in handed_in]
     found = {}
     for number, result in _results(todo, jobs, keep, executor):
         found[number] = result
@@ -196,9 +197,8 @@ def _results(todo, jobs, keep, executor):
 
 
 def _key(job):
-    settings = {key: value for key, value in job.items() if key not in ("content", "files", "hide")}
-    parts = [pickle.dumps(sorted(settings.items())), job["content"], pickle.dumps(sorted(job["files"].items())),
-             _program()]
+    settings = {key: value for key, value in job.items() if key not in ("cells", "trouble", "hide")}    # "student" tells
+    parts = [pickle.dumps(sorted(settings.items())), _program()]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 
 
@@ -258,7 +258,7 @@ def _marks(students, handed_in, found, wanted, worth):
             best = max(tries, key=lambda each: sum(mark.points for mark in each))
             marks += best
             if len(tries) > 1:
-                all_names = ", ".join(handed_in[n].path.name for n in mine[lesson])
+                all_names = ", ".join(handed_in[n].name for n in mine[lesson])
                 counted = best[0].notebook if best else ""
                 remarks.append((student, Words(
                     f"第 {lesson} 课交了 {len(tries)} 份（{all_names}），按最好的一份（{counted}）记分。",
@@ -272,6 +272,6 @@ def _marks(students, handed_in, found, wanted, worth):
 def _mark(handed_in, each, worth):
     name = each["exercise"]
     return Mark(handed_in.student, handed_in.lesson, name, worth[name] if each["state"] == "right" else 0, worth[name],
-                each["state"], Words(*each["reason"]), handed_in.path.name, each["text"],
+                each["state"], Words(*each["reason"]), handed_in.name, each["text"],
                 f"{each['passed']}/{each['stages']}" if each["stages"] else "", tuple(each["library"]), each["printed"],
                 each["seconds"])

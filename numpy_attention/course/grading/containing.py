@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ...words.languages import Words
 from ..lessons import FOLDER
+from ..desk.asked import ELSEWHERE
 from .editions import PACKAGE
 
 WALLS = ("bubblewrap", "unshare", "none")
@@ -32,10 +33,11 @@ SAYS = {
                     f"Each submission runs in a room of its own ({walls}): a read-only system, no network, no sight "
                     "of other submissions.") for walls in ("bubblewrap", "unshare")},
     "none": Words("注意：这台机器没有 bubblewrap，unshare 也不能用。作业里的代码能读、能改、能删你能碰的文件，"
-                  "包括别人的作业和答案；时间、内存和文件大小仍有限制。请先备份，或换一台装有 bubblewrap 的 Linux。",
+                  "包括别人的作业和答案，也就能伪造分数；时间、内存和文件大小仍有限制。请先备份，或换一台装有 bubblewrap 的 Linux。",
                   "Mind: there is no bubblewrap on this machine and unshare does not work. The code of a submission "
-                  "can read, change and delete whatever files you can, other submissions and the solutions among them; "
-                  "time, memory and file sizes are limited. Keep a copy, or use a Linux with bubblewrap."),
+                  "can read, change and delete whatever files you can, other submissions and the solutions among them, "
+                  "and so forge marks; time, memory and file sizes are limited. Keep a copy, or use a Linux with "
+                  "bubblewrap."),
 }
 
 
@@ -87,16 +89,23 @@ def masked(also=()):
     return sorted(p for p in places if not any(p.startswith(other + "/") for other in places))
 
 
+def elsewhere():
+    """The folders of other packages that have attention, or gradients, ready-made."""
+    places = (os.path.join(p, *name.split(".")) for p in libraries() for name in ELSEWHERE)
+    return [place for place in places if os.path.isdir(place)]
+
+
 def command_for(walls, edition, root, program=DESK, hide=()):
     """The command line of a desk behind these walls. root: an empty folder of its own; hide: folders not to be seen."""
     python = [sys.executable, *program]
     if walls == "bubblewrap":
         shown = [word for p in visible() for word in
                  (("--symlink", os.readlink(p), p) if os.path.islink(p) else ("--ro-bind", p, p))]
-        hidden = [word for p in masked(hide) for word in ("--tmpfs", p)]
+        hidden = [word for p in masked(hide) for word in ("--size", "4096", "--tmpfs", p)]
+        closed = [word for p in ("/proc", "/dev", "/") for word in ("--remount-ro", p)]     # /tmp alone may be written
         return ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
                 "--size", str(SCRATCH_BYTES), "--tmpfs", "/tmp", *shown, *hidden, "--ro-bind", edition, "/edition",
-                "--proc", "/proc", "--dev", "/dev", "--chdir", "/", *python]
+                "--proc", "/proc", "--dev", "/dev", *closed, "--chdir", "/", *python]
     if walls == "unshare":
         plan = {"root": root, "bytes": SCRATCH_BYTES, "visible": visible(), "masked": masked(hide),
                 "edition": edition}

@@ -10,7 +10,9 @@ again with everything, and the teacher's rule says what that is worth.
 import ast
 import atexit
 import functools
+import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -25,7 +27,7 @@ BARE = ("engine", "words", "masks.py", "py.typed")
 def made():
     """The folder with the editions, made once for this process and deleted when it ends."""
     folder = Path(tempfile.mkdtemp(prefix="numpy_attention_desk_"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(delete, folder)
     all_three = [folder / name / PACKAGE.name for name in ("everything", "nothing", "softmax")]
     everything, nothing, softmax = all_three
     shutil.copytree(PACKAGE, everything, ignore=shutil.ignore_patterns(*NOT_WHOLE))
@@ -44,6 +46,15 @@ def made():
         _fonts(edition.parent / "fonts")
     folder.chmod(0o755)
     return folder
+
+
+def delete(folder):
+    """Delete a folder with what a submission may have left in it: where it is nested too deeply for Python, by `rm`."""
+    try:
+        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        if os.name == "posix":
+            subprocess.run(["rm", "-rf", str(folder)], check=False, stderr=subprocess.DEVNULL)
 
 
 def _of_course():

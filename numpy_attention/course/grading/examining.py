@@ -30,20 +30,21 @@ from ..desk.channel import Broken, Channel, TooLate, unpacked
 from ..desk.planted import by_code
 from ..drawing import numbers_of
 from ..remark import Remark, Trouble
-from . import containing, submissions
+from . import containing, editions
 from .needed import code_cells, plan, source_of
 from .python_of import python_of
 from .similar import shape_of
 from .teachers import read_exercises
 
 FILE_BYTES, PRINTED_BYTES = 20 * 2**20, 20_000
+MOST_SAID, MOST_NAMED = 500, 20                 # letters of what the desk says in one go, names in a list of its
 MOST_ASKED = 64         # a callback may be asked for so many times as much as the largest input
 SEEN_BEFORE = Words("只对笔记本里的数才对：换一组数就错了。",
                     "Right for the numbers of the notebook only; with other numbers it is wrong.")
 NO_ANSWER = Words("没有交给 check 的答案：这道题没有做，或者那一格被删掉了。",
                   "No answer was handed to its check: not done, or the cell was deleted.")
-REFUSED = "直接用了包里现成的层：{0}。这里要自己写。", "It calls what the package has already: {0}. Write it yourself."
-ALLOWED = "用了包里现成的：{0}。", "It uses what the package has already: {0}."
+REFUSED = "直接用了现成的：{0}。这里要自己写。", "It calls what is there ready-made: {0}. Write it yourself."
+ALLOWED = "用了现成的：{0}。", "It uses what is there ready-made: {0}."
 
 
 class Ended(Trouble):
@@ -55,16 +56,16 @@ class Desk:
 
     def __init__(self, job, edition):
         self.printed = tempfile.TemporaryFile()     # noqa: SIM115  (close closes it)
-        self.room = tempfile.TemporaryDirectory(prefix="room_", dir=os.path.dirname(edition))   # goes with the editions
+        self.room = tempfile.mkdtemp(prefix="room_", dir=os.path.dirname(edition))      # goes with the editions
         self.until, self.cell, self.library = time.monotonic() + job["seconds"], 0, set()
         walls = job["walls"]
-        folder = "/tmp/work" if walls != "none" else os.path.join(self.room.name, "work")
+        folder = "/tmp/work" if walls != "none" else os.path.join(self.room, "work")
         where = "/edition" if walls != "none" else edition
         self.process = subprocess.Popen(
-            containing.command_for(walls, edition, self.room.name, hide=job.pop("hide")),
+            containing.command_for(walls, edition, self.room, hide=job.pop("hide")),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.printed,
-            cwd="/" if os.name == "posix" else self.room.name, bufsize=0,
-            env=containing.environment(walls, edition, self.room.name))
+            cwd="/" if os.name == "posix" else self.room, bufsize=0,
+            env=containing.environment(walls, edition, self.room))
         token = os.urandom(16)
         self.channel = Channel(self.process.stdout.fileno(), self.process.stdin.fileno(), token)
         try:
@@ -90,7 +91,7 @@ class Desk:
             with contextlib.suppress(OSError):
                 pipe.close()
         self.printed.close()
-        self.room.cleanup()
+        editions.delete(self.room)
 
     def hear(self, until=None):
         """The next message. Raises Ended with a sentence if none comes."""
@@ -155,8 +156,8 @@ class Distant:
                 break
             self.desk.channel.send(pickle.dumps(asked(functions, message, 1000 + MOST_ASKED * largest)))
         reply, library, printed = message
-        self.desk.library |= set(map(str, library))
-        print(printed, end="")
+        self.desk.library |= names(library)
+        print(printed[:PRINTED_BYTES], end="")
         if reply[0] == "raised":
             raise raised(*reply[1:])
         for given, after in zip(inputs, reply[2], strict=True):
@@ -221,26 +222,32 @@ def raised(kind, arguments, said, where):
         found = type(str(kind)[:60], (Exception,), {})
         arguments = [str(said).partition(": ")[2]]
     try:
-        error = found(*arguments)
+        error = found(*(each[:MOST_SAID] if isinstance(each, str) else each for each in arguments))
     except Exception:
-        error = RuntimeError(said)
-    error.where_it_broke = str(where)[:500]
+        error = RuntimeError(str(said)[:MOST_SAID])
+    error.where_it_broke = str(where)[:MOST_SAID]
     return error
+
+
+def names(said):
+    """The names that the desk gives, as a set: not many and not long, whatever it says."""
+    return {str(name)[:80] for name in list(said)[:MOST_NAMED]}
+
+
+def failures(errors):
+    """[(number of the cell, what went wrong, kind of error), ...] as the desk tells it, of no great length."""
+    return [(int(number), str(said)[:MOST_SAID], str(kind)[:80]) for number, said, kind in errors["cells"][:MOST_NAMED]]
 
 
 def examine(job):
     """All wanted exercises of one notebook: a list of dicts, one for each (see `verdict`)."""
     known = {**exercises(), **read_exercises(job["own"], job["own_text"])}
-    try:
-        cells = code_cells(submissions.cells_of(submissions.notebook_of(job["content"])), python_of)
-        trouble = None
-    except submissions.Unreadable as error:
-        cells, trouble = [], error.words
+    cells = code_cells(job["cells"], python_of)
     found = []
     for name in job["names"]:
         start = time.monotonic()
         try:
-            each = (_nothing(trouble) if trouble else verdict(known[name], cells, job, job["usual"].get(name)))
+            each = (_nothing(job["trouble"]) if job["trouble"] else verdict(known[name], cells, job, job["usual"].get(name)))
         except Exception as error:          # a fault of ours must not cost a student the other exercises
             last = traceback.extract_tb(error.__traceback__)[-1]
             each = _nothing(Words(f"没法批改：{type(error).__name__}: {error}",
@@ -287,7 +294,8 @@ def verdict(exercise, cells, job, usual):
 def _attempt(exercise, plan, job, edition):
     """(result, whether the whole notebook should be tried): a name was missing, so a statement was left out wrongly."""
     wanted = {"name": exercise.name, "cells": plan.cells, "answer": plan.answer, "whole": plan.whole,
-              **{key: job[key] for key in ("walls", "seconds", "megabytes", "files", "hide")}}
+              "hide": [*job["hide"], *(containing.elsewhere() if edition != "everything" else ())],
+              **{key: job[key] for key in ("walls", "seconds", "megabytes", "files")}}
     with Desk(wanted, os.path.join(job["editions"], edition)) as desk:
         try:
             message = desk.first_word()
@@ -295,20 +303,21 @@ def _attempt(exercise, plan, job, edition):
             return _nothing(_together(ended.remark), library=desk.library), False
         if message[0] == "failed":
             _, errors, library, printed, _ = message
-            said, kind = errors["error"]
-            first = next(iter(errors["cells"]), None)
+            said, kind = (str(each)[:MOST_SAID] for each in errors["error"])
+            broken = failures(errors)
+            first = next(iter(broken), None)
             where = Words(f"第 {first[0]} 格", f"cell {first[0]}") if first else Words("答案", "the answer")
             what = Words(f"{where.zh}出错：{first[1] if first else said}",
                          f"{where.en} failed: {first[1] if first else said}")
-            again = not plan.whole and "NameError" in (kind, *(each[2] for each in errors["cells"]))
-            return _nothing(what, library=set(library), printed=printed), again
+            again = not plan.whole and "NameError" in (kind, *(each[2] for each in broken))
+            return _nothing(what, library=names(library), printed=printed), again
         _, kind, value, errors, library, printed, _ = message
-        desk.library |= set(library)
+        desk.library |= names(library)
         answer = Distant(desk, value) if kind == "function" else value
         told = _checked(exercise, answer, job["student"])
         again = not plan.whole and any("NameError" in remark.what.en for _, remark in told.results if remark)
         result = _result(told, desk.library, printed)
-        broken = [each for each in errors["cells"] if each[2] != "LibraryUsed"]
+        broken = [each for each in failures(errors) if each[2] != "LibraryUsed"]
         if broken and result["state"] != "right":
             number, said, _ = broken[0]
             result["reason"] = [f"第 {number} 格出错：{said}。{result['reason'][0]}",

@@ -31,11 +31,11 @@ def text(grades, lang="both"):
     total = len(grades.marks)
     lines += ["", say(lang, f"做对 {right} / {total} 题。", f"{right} of {total} exercises are right.")]
     for student, words in grades.remarks:
-        lines += terminal.wrap(f"{student}: {words.say(lang)}", further=2)
+        lines += terminal.wrap(safe(f"{student}: {words.say(lang)}", keep="\n"), further=2)
     if grades.alike:
         lines += ["", say(lang, "很像的答案（不说明什么，请自己看）：",
                           "Answers that look alike (this proves nothing; look yourself):")]
-        lines += [f"  {exercise}: {a}, {b} ({share:.0%})" for exercise, a, b, share in grades.alike[:MOST_ALIKE]]
+        lines += [safe(f"  {exercise}: {a}, {b} ({share:.0%})") for exercise, a, b, share in grades.alike[:MOST_ALIKE]]
         if len(grades.alike) > MOST_ALIKE:
             lines.append(f"  … {len(grades.alike) - MOST_ALIKE}")
     lines += ["", *terminal.wrap(containing.said(grades.walls).say(lang))]
@@ -66,7 +66,7 @@ def to_csv(grades, lang="both"):
     table.writerow(COLUMNS)
     for m in grades.marks:
         row = [m.student, m.lesson, m.exercise, number(m.points), number(m.of), m.state, safe(m.reason.say(lang))]
-        table.writerow([f"'{cell}" if cell[:1] in ("=", "+", "-", "@") else cell for cell in row])
+        table.writerow([f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell for cell in row])
     return "\ufeff" + file.getvalue()           # so that spreadsheets read the Chinese
 
 
@@ -113,7 +113,7 @@ def feedback(grades, lang="both"):
         mine = [m for m in grades.marks if m.student == student]
         points, of = number(sum(m.points for m in mine)), number(sum(m.of for m in mine))
         lines = [f"# {safe(student)}", "", say(lang, f"得分：{points} / {of}", f"Points: {points} of {of}"), ""]
-        lines += [f"- {words.say(lang)}" for who, words in grades.remarks if who == student]
+        lines += [f"- {safe(words.say(lang))}" for who, words in grades.remarks if who == student]
         for lesson in sorted({m.lesson for m in mine if m.state != "missing"}):
             lines += ["", f"## {lesson}", ""]
             for m in mine:
@@ -130,7 +130,8 @@ def feedback(grades, lang="both"):
 
 
 def _file_name(student, taken):
-    name = re.sub(r"[^\w.-]+", "_", student).strip("._") or "student"
-    while f"{name}.md" in taken:
+    """A name that every system takes: not too long, and no two that differ only in large and small letters."""
+    name = re.sub(r"[^\w.-]+", "_", student).strip("._")[:60] or "student"
+    while f"{name}.md".casefold() in {each.casefold() for each in taken}:
         name += "_"
     return name

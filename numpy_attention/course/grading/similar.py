@@ -7,15 +7,18 @@ import ast
 import itertools
 from collections import Counter
 
-SMALLEST, RUN, ALIKE = 60, 5, 0.9
+SMALLEST, LARGEST, RUN, ALIKE = 60, 20_000, 5, 0.9
 
 
 def shape_of(text):
-    """The steps of an answer's syntax tree, without names, as a list of short texts; [] if it is too small to tell."""
+    """The steps of an answer's syntax tree, without names, as a list of short texts; [] if too few or too many."""
     try:
-        tree = ast.parse(text)
+        return _steps(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError):
         return []
+
+
+def _steps(tree):
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         docstring = body[0].value if isinstance(body, list) and body and isinstance(body[0], ast.Expr) else None
@@ -37,7 +40,7 @@ def shape_of(text):
     functions = sorted(tree.body, key=ast.dump)
     for each in functions:
         walk(each)
-    return steps if len(steps) >= SMALLEST else []
+    return steps if SMALLEST <= len(steps) <= LARGEST else []
 
 
 def alike(shapes):

@@ -3,6 +3,7 @@
 A notebook tells its lesson itself: `course start` writes it into the metadata. Where a program has dropped that, the
 checks in its cells tell it, and at last the name of the file. What cannot be read is named, never left out.
 """
+import hashlib
 import json
 import os
 import re
@@ -13,11 +14,14 @@ from typing import NamedTuple
 
 from ...words.languages import Words
 
-LARGEST = 50 * 2**20
+LARGEST, MOST_OF_A_STUDENT = 50 * 2**20, 200 * 2**20        # bytes of a notebook, of all of one student
+LONGEST_CODE, MOST_PARTS = 2_000_000, 3_000_000             # letters of code; lists and dictionaries of a file
+MOST_NOTEBOOKS, DEEPEST = 100, 8                            # of one student; folders in folders
 BESIDE = (".py", ".txt", ".csv", ".npy", ".npz", ".json")       # files that a notebook may read or import
 BESIDE_BYTES = 10 * 2**20
 OTHERS = ("18",)        # a lesson without exercises
-ENCODINGS = ("utf-8-sig", "utf-16", "gb18030")
+MOST_REMARKS = 8        # on the files of one student
+ENCODINGS = ("utf-8-sig", "utf-16", "gb18030", "latin-1")
 
 
 class Unreadable(Exception):
@@ -29,12 +33,18 @@ class Unreadable(Exception):
 
 
 class Submission(NamedTuple):
-    """One notebook of one student: its lesson ("06", "" if nobody can tell), content, and the files beside it."""
+    """One notebook of one student.
+
+    name: of its file, to be shown. lesson: "06". digest: of its content. cells: its code, see cells_of. trouble: Words
+    that say why there is none, or None. files: {name: content} of those beside it.
+    """
 
     student: str
-    path: Path
+    name: str
     lesson: str
-    content: bytes
+    digest: str
+    cells: list
+    trouble: Words | None
     files: dict
 
 
@@ -52,63 +62,107 @@ def collect(folder, lesson_of_exercise, wanted):
     folder = Path(folder)
     if not folder.exists():
         raise ValueError(f"there is no {folder}")
-    found, remarks = [], []
-    students = []
-    for student, path in _notebooks(folder):
-        if student not in students:
-            students.append(student)
-        if path is None:
-            remarks.append((student, Words("文件夹里没有笔记本。", "the folder holds no notebook.")))
-            continue
-        try:
-            content = _content(path)
-        except (Unreadable, OSError) as error:
-            words = error.words if isinstance(error, Unreadable) else Words(str(error), str(error))
-            remarks.append((student, Words(f"{path.name}：{words.zh}", f"{path.name}: {words.en}")))
-            continue
-        lesson = lesson_of(content, path.name, lesson_of_exercise)
-        if not lesson:
-            remarks.append((student, Words(f"{path.name}：认不出是哪一课。", f"{path.name}: no lesson of the course.")))
-            continue
-        if lesson not in wanted:
-            continue
-        found.append(Submission(student, path, lesson, content, _beside(path)))
-    if not any(path for _, path in _notebooks(folder)):
+    found, students, remarks, any_at_all = [], [], [], False
+    for student, place in _students(folder):
+        students.append(student)
+        paths, left_out = _notebooks(place)
+        any_at_all |= bool(paths)
+        said = left_out if paths or left_out else [Words("文件夹里没有笔记本。", "the folder holds no notebook.")]
+        room = MOST_OF_A_STUDENT
+        for path in paths:
+            name = shown(path.name)
+            try:
+                content = _content(path, room)
+                room -= len(content)
+                lesson, cells, trouble = _read(content, name, lesson_of_exercise)
+                files = _beside(path) if lesson in wanted else {}
+            except (Unreadable, OSError) as error:
+                words = error.words if isinstance(error, Unreadable) else Words(error.strerror, error.strerror)
+                said.append(Words(f"{name}：{words.zh}", f"{name}: {words.en}"))
+                continue
+            if not lesson:
+                said.append(Words(f"{name}：认不出是哪一课。", f"{name}: no lesson of the course."))
+            elif lesson in wanted:
+                digest = hashlib.sha256(content).hexdigest()
+                found.append(Submission(student, name, lesson, digest, cells, trouble, files))
+        if more := len(said) - MOST_REMARKS:
+            said[MOST_REMARKS:] = [Words(f"还有 {more} 个文件没有算。", f"{more} more files were left out.")] * (more > 0)
+        remarks += [(student, words) for words in said]
+    if not any_at_all:
         raise ValueError(f"{folder} holds no notebook of the course: fill it with `course start {folder}`")
     return found, students, remarks
 
 
-def _notebooks(folder):
-    """(student, path) of every notebook, in order; (student, None) for a folder without any."""
+def shown(name):
+    """The name of a file as text, also where its bytes are in the encoding of another system.
+
+    >>> shown(os.fsdecode("张三".encode("gb18030"))), shown(os.fsdecode(b"x\xff"))
+    ('张三', 'x\\xff')
+    """
+    content = os.fsencode(name)
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            return content.decode(encoding)
+        except UnicodeError:
+            continue
+    return content.decode("utf-8", "backslashreplace")
+
+
+def _students(folder):
+    """(name, path) of each student, in order; no two have one name."""
     if not folder.is_dir():
-        return [(folder.stem, folder)]
-    own = [p for p in folder.iterdir() if p.suffix == ".ipynb"]
-    students = [folder] if own else sorted(p for p in folder.iterdir() if p.is_dir() and not p.is_symlink()
-                                           and not p.name.startswith("."))
-    found = []
-    for student in students:
-        found += _of_student(student) or [(student.resolve().name, None)]
-    return found
+        return [(shown(folder.stem), folder)]
+    own = [p for p in folder.iterdir() if p.suffix.lower() == ".ipynb" and not p.is_dir()]
+    found = {}
+    for path in [folder] if own else sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".")):
+        name = shown(path.resolve().name if path is folder else path.name)
+        while name in found:
+            name += "_"
+        found[name] = path
+    return list(found.items())
 
 
-def _of_student(student):
-    found = []
-    for here, inner, names in os.walk(student):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
-        found += [(student.resolve().name, Path(here, name)) for name in sorted(names)
-                  if name.endswith(".ipynb") and not name.startswith(".")]
-    return found
+def _notebooks(student):
+    """The notebooks in a student's folder and in the folders there; Words on what was not looked at."""
+    if not student.is_dir():
+        return [student], []
+    if student.is_symlink():
+        return [], [Words("这是一个链接，不是文件夹。", "it is a link, not a folder.")]
+    found, left_out, todo = [], [], [(student, 0)]
+    while todo:
+        here, depth = todo.pop()
+        try:
+            entries = sorted((e for e in os.scandir(here) if not e.name.startswith(".")), key=lambda e: e.name)
+        except OSError as error:
+            left_out.append(Words(f"{shown(here.name)}：打不开（{error.strerror}）。",
+                                  f"{shown(here.name)}: cannot be opened ({error.strerror})."))
+            continue
+        inner = [here / e.name for e in entries if e.is_dir(follow_symlinks=False)]
+        found += [here / e.name for e in entries
+                  if e.name.lower().endswith(".ipynb") and not e.is_dir(follow_symlinks=False)]
+        if inner and depth == DEEPEST:
+            left_out.append(Words(f"{shown(here.name)} 里面的文件夹套得太深，没有看。",
+                                  f"{shown(here.name)} holds folders in folders, too many to look at."))
+        else:
+            todo += [(path, depth + 1) for path in reversed(inner)]
+    if len(found) > MOST_NOTEBOOKS:
+        left_out.append(Words(f"共 {len(found)} 个笔记本，只看了前 {MOST_NOTEBOOKS} 个。",
+                              f"there are {len(found)} notebooks; only the first {MOST_NOTEBOOKS} were looked at."))
+    return found[:MOST_NOTEBOOKS], left_out
 
 
-def _content(path):
+def _content(path, room):
     """The bytes of an ordinary file; a link could lead to another student's."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         raise Unreadable("这是一个链接，不是文件。", "it is a link, not a file.")
     if not stat.S_ISREG(mode):
         raise Unreadable("这不是普通文件。", "it is no ordinary file.")
-    if path.stat().st_size > LARGEST:
+    size = path.stat().st_size
+    if size > LARGEST:
         raise Unreadable("文件太大。", f"it has more than {LARGEST:,} bytes.")
+    if size > room:
+        raise Unreadable("这个学生交的文件太多。", f"one student's notebooks have more than {MOST_OF_A_STUDENT:,} bytes.")
     return path.read_bytes()
 
 
@@ -124,8 +178,25 @@ def _beside(path):
     return found
 
 
+def _read(content, name, lesson_of_exercise):
+    """(lesson, cells, trouble) of a file; the lesson is "" if nobody can tell."""
+    source, cells, trouble = "", [], None
+    try:
+        notebook = notebook_of(content)
+        metadata = notebook.get("metadata")
+        own = metadata.get("numpy_attention") if isinstance(metadata, dict) else None
+        source = str(own.get("source", "")) if isinstance(own, dict) else ""
+        cells = cells_of(notebook)
+        texts = [text for _, text, _ in cells]
+    except Unreadable as error:
+        trouble, texts = error.words, [content.decode("utf-8", "replace")]
+    return lesson_of(texts, source, name, lesson_of_exercise), cells, trouble
+
+
 def notebook_of(content):
     """A notebook as the dictionary it is, from bytes in whatever encoding. Raises Unreadable."""
+    if content.count(b"[") + content.count(b"{") > MOST_PARTS:
+        raise Unreadable("这个文件里的东西太多，不像笔记本。", "the file holds more than any notebook does.")
     for encoding in ENCODINGS:
         try:
             text = content.decode(encoding)
@@ -163,19 +234,16 @@ def cells_of(notebook):
         if isinstance(text, str):
             tags = set(map(str, tags)) if isinstance(tags, list) else set()
             found.append((number, text, bool(tags & {"experiment", "raises-exception"})))
+    if sum(len(text) for _, text, _ in found) > LONGEST_CODE:
+        raise Unreadable("代码太长。", f"there are more than {LONGEST_CODE:,} letters of code.")
     return found
 
 
-def lesson_of(content, name, lesson_of_exercise):
-    """The number of the lesson that a notebook is, "" if it is none."""
-    try:
-        notebook = notebook_of(content)
-        metadata = notebook.get("metadata")
-        own = metadata.get("numpy_attention") if isinstance(metadata, dict) else None
-        source = str(own.get("source", "")) if isinstance(own, dict) else ""
-        texts = [text for _, text, _ in cells_of(notebook)]
-    except Unreadable:
-        source, texts = "", [content.decode("utf-8", "replace")]
+def lesson_of(texts, source, name, lesson_of_exercise):
+    """The number of the lesson that a notebook is, "" if it is none.
+
+    Args: texts: its cells. source: what its metadata say that it was copied from. name: of its file.
+    """
     known = {*lesson_of_exercise.values(), *OTHERS}
     names = [name for text in texts for name in re.findall(r"""check\(\s*\\?["']([\w-]+)\\?["']""", text)]
     checks = Counter(lesson_of_exercise[name] for name in names if name in lesson_of_exercise)
