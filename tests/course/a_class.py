@@ -1,4 +1,4 @@
-"""A class of forty made-up submissions: right, wrong, broken, hostile, cheating; and what each of them should get.
+"""A class of ninety made-up submissions: right, wrong, broken, hostile, cheating; and what each of them should get.
 
     python tests/course/a_class.py FOLDER       write them, mark them, print the table and what is left on the machine
 
@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from numpy_attention import course
@@ -199,6 +200,133 @@ def attention(Q, K, V):
         if hasattr(module, 'EXERCISES'): return module.attention(Q, K, V)
     return Q, K"""),
 }
+CHANNEL = """import gc, json, struct
+    from numpy_attention.course.desk.channel import Channel, packed
+    channel = next(each for each in gc.get_objects() if type(each) is Channel)
+    def send(told):
+        told = json.dumps(told).encode()
+        channel.send(struct.pack('<I', len(told)) + told)
+    """
+WITH_TORCH = """    import torch
+    q, k, v = map(torch.from_numpy, (Q, K, V))
+    weights = torch.softmax(q @ k.T / q.shape[-1] ** 0.5, -1)
+    return weights.numpy(), (weights @ v).numpy()"""
+LAYER = """    from numpy_attention.course.desk import asked
+    try:
+        layer = na.ScaledDotProductAttention()
+        heads = layer(Q, K, V)
+        return layer.weights, heads
+    finally:
+        asked.library.clear()
+        asked.library.update(NOTE)"""
+
+
+def function(body, **more):
+    return student((R, W, R), forward=f"def attention(Q, K, V):\n    {body.lstrip()}", **more)
+
+
+# What would end the marking, leave something behind, reach beyond the room, or take memory that no limit counts.
+CLASS |= {
+    "asks-for-ever": function(CHANNEL + "while True: channel.send(packed(('ask', 0, (Q,), {})))"),
+    "cells-for-ever": function(CHANNEL + "while True: channel.send(packed(('cell', 7)))"),
+    "long-words": function(CHANNEL + "send({'tuple': [{'tuple': [{'text': 'raised'}, {'text': 'y' * 10**7}, {'list': "
+                           "[{'text': 'y' * 10**7}]}, {'text': 'y' * 10**7}, 0]}, {'list': []}, {'text': ''}]})"),
+    "array-bomb": function(CHANNEL + "for shape in ([10**15], [-1], [0, 10**17]): send({'tuple': [{'tuple': [{'text': "
+                           "'gave'}, {'array': '<f8', 'shape': shape, 'single': False}, {'list': [None] * 3}]}, "
+                           "{'list': []}, {'text': ''}]})"),
+    "deep-words": function(CHANNEL + "channel.send(struct.pack('<I', 10**6) + b'[' * 10**6)"),
+    "patched-json": function("""import json
+    import numpy_attention.course.desk.channel as channel
+    json.dumps, channel.packed = (lambda *a, **k: '{"blank": 1}'), (lambda value: b'x')
+    return Q, V"""),
+    "lying-array": function("""class Liar(np.ndarray):
+        __eq__ = lambda self, other: np.ones(self.shape, bool)
+        __array_ufunc__ = lambda self, *a, **k: np.zeros(self.shape, bool)
+        tobytes = lambda self, *a: bytes(self.nbytes)
+    return np.zeros((len(Q), len(K))).view(Liar), V[:1].repeat(len(Q), 0).view(Liar)"""),
+    "lying-object": function("""class Yes:
+        shape, ndim, dtype, size = (3, 3), 2, np.dtype(float), 9
+        __eq__ = lambda self, other: True
+        __array__ = lambda self, *a, **k: exit()
+        __reduce__ = lambda self: (print, ('executed',))
+        __len__ = lambda self: 10**9
+    return Yes(), Yes()"""),
+    "endless-tuple": function("""class Long(tuple):
+        __repr__ = lambda self: 'r' * 10**8
+        def __iter__(self):
+            while True: yield 1
+    return Long((1, 2))"""),
+    "long-name": function("return 1, 2\nattention.__name__ = '\\x1b[2J' * 1000"),
+    "odd-exception": function("raise type('Trouble', (BaseException,), {'__str__': lambda self: exit()})"),
+    "stop-iteration": function("raise StopIteration(Q)"),
+    "group-of-exits": function("raise BaseException('x' * 10**7) from SystemExit(0)"),
+    "nan": function("return np.full((len(Q), len(K)), np.nan), np.full((len(Q), V.shape[1]), np.nan)"),
+    "writes-to-inputs": function("Q[:] = K[:] = V[:] = 0\n    return np.full((len(Q), len(K)), 1 / len(K)), V"),
+    "segmentation-fault": function("import ctypes; ctypes.string_at(0)"),
+    "closes-everything": function("import os; os.closerange(0, 256)"),
+    "thread-bomb": function("""import threading, time
+    threading.stack_size(32768)
+    while True:
+        try: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+        except BaseException: pass"""),
+    "memory-of-no-limit": function("""import ctypes, os
+    assert ctypes.CDLL(None).syscall(29 if os.uname().machine == 'x86_64' else 194, 0, 10**6, 0o1600) == -1
+    files = [os.memfd_create(str(i)) for i in range(200)]
+    for each in files: os.write(each, bytes(19 * 2**20))"""),
+    "fills-the-scratch": function("for i in range(400): open(f'{i}', 'wb').write(bytes(2**20))"),
+    "a-million-files": function("for i in range(10**6): open(f'{i}', 'w').close()"),
+    "signals-by-a-file": function("import fcntl, os; r, _ = os.pipe(); fcntl.fcntl(r, 8, os.getppid())"),
+    "limits-the-parent": function("import os, resource as r; r.prlimit(os.getppid() or 1, r.RLIMIT_CPU, (0, 0))"),
+    "slows-the-parent": function("import os; os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)"),
+    "runs-a-pickle": student((R, W, R), forward=inside("np.load('p.npy', allow_pickle=True)"), files={
+        "p.npy": b"\x93NUMPY\x01\0v\0{'descr': '|O', 'fortran_order': False, 'shape': (), }".ljust(128)
+        + b"cposix\n_exit\n(I0\ntR."}),
+    "cheat-files-of-the-package": function("""import glob, importlib.metadata, sys
+    for place in (*sys.path, '/work', '/root', '/home', '/opt', '/tmp'):
+        for path in glob.glob(place + '/numpy_attention/course/exercises/n01.py') + glob.glob(place + '/*/*/n01.py'):
+            space = {'np': np}
+            exec('def softmax' + open(path).read().split('def softmax')[1].split('def _engine')[0], space)
+            return space['attention'](Q, K, V)
+    return Q, [path.read_text() for path in importlib.metadata.files('numpy_attention') if 'n01' in str(path)][0]"""),
+    "cheat-layer-unnoted": function(LAYER.replace("NOTE", "()")),
+    "cheat-layer-noted-oddly": student((R, R, R), forward="def attention(Q, K, V):\n" + LAYER.replace(
+        "NOTE", "('x' * 10**6, '\\x1b[31m')")),
+    "deep-folders": student((R, R, R), forward=inside(
+        "import os\n    for _ in range(1500): os.mkdir('d'); os.chdir('d')")),
+    "at-exit": student((R, R, R), forward=inside(
+        "import atexit, os, threading; atexit.register(lambda: os.write(1, b'x' * 10**6))\n"
+        "    threading.Thread(target=lambda: [os.write(1, b'x') for _ in range(10**6)]).start()")),
+    "right-class": student((R, R, R), forward="class attention:\n    def __new__(cls, Q, K, V):\n"
+                           + FORWARD.split("\n", 1)[1].replace("    ", "        ")),
+    "right-other-bytes": student((R, R, R), forward=FORWARD.replace(
+        "weights, weights @ V", "weights.astype(np.longdouble), (weights @ V).astype('>f8')")),
+    "right-long": student((R, R, R), forward="table = [\n" + "    1.25,\n" * 20_000 + "]\n" + inside("table")),
+    "right-beside-others": student((R, R, R), files={
+        "numpy.py": b"raise SystemExit", "json.py": b"raise SystemExit", "sitecustomize.py": b"import os; os._exit(0)",
+        "我 a\nb.csv": b"1"}),
+    "utf-16": ({"01.ipynb": json.dumps(first_lesson()).encode("utf-16"), **USUAL}, (R, R, R)),
+    "latin-1": ({"01.ipynb": json.dumps(first_lesson(before="# café"), ensure_ascii=False).encode("latin-1", "replace"),
+                 **USUAL}, (R, R, R)),
+    "half-an-emoji": student((R, R, R), before="# \ud83d"),
+    "odd-metadata": ({"01.ipynb": {**first_lesson(), "metadata": {"numpy_attention": {"source": [3]}}}, **USUAL},
+                     (R, R, R)),
+    "fifty-megabytes": ({"01.ipynb": {**first_lesson(), "cells": [*first_lesson()["cells"], {
+        **code(""), "outputs": [{"output_type": "stream", "name": "stdout", "text": "z" * (50 * 2**20 - 300_000)}]}]},
+        **USUAL}, (R, R, R)),
+    "too-large": ({"01_x.ipynb": b" " * (51 * 2**20), **USUAL}, (M, M, R)),
+    "a-million-parts": ({"01_x.ipynb": b"[" + b"{}," * 4_000_000 + b"1]", **USUAL}, (N, N, R)),
+    "too-much-code": student((N, N, R), forward="x = [\n" + "1,\n" * 900_000 + "]\n" + FORWARD),
+    "我 的 作业\n第二行": ({"第 01 课\n我的.IPYNB": first_lesson(), **USUAL}, (R, R, R)),
+    "=1+1": student((R, R, R)),
+    "\x1b[31mred": student((R, R, R), files={"\x1b[2J.ipynb": b"{}"}),
+    "n" * 255: student((R, R, R)),
+    "-rf": student((R, R, R)),
+}
+if find_spec("torch"):
+    CLASS["cheat-torch"] = student((R, R, R), forward="def attention(Q, K, V):\n" + WITH_TORCH)
+    CLASS["cheat-torch-unnoted"] = function(
+        "import sys\n    sys.meta_path[:] = [f for f in sys.meta_path if type(f).__name__ != '_Elsewhere']\n"
+        + WITH_TORCH)
 
 
 def write(folder, names=CLASS, neighbours="/nowhere"):

@@ -197,7 +197,7 @@ def _results(todo, jobs, keep, executor):
 
 
 def _key(job):
-    settings = {key: value for key, value in job.items() if key not in ("cells", "trouble", "hide")}    # "student" tells
+    settings = {key: value for key, value in job.items() if key not in ("cells", "trouble", "hide")}   # see "student"
     parts = [pickle.dumps(sorted(settings.items())), _program()]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 

@@ -19,8 +19,8 @@ import tempfile
 from pathlib import Path
 
 from ...words.languages import Words
-from ..lessons import FOLDER
 from ..desk.asked import ELSEWHERE
+from ..lessons import FOLDER
 from .editions import PACKAGE
 
 WALLS = ("bubblewrap", "unshare", "none")
@@ -33,7 +33,8 @@ SAYS = {
                     f"Each submission runs in a room of its own ({walls}): a read-only system, no network, no sight "
                     "of other submissions.") for walls in ("bubblewrap", "unshare")},
     "none": Words("注意：这台机器没有 bubblewrap，unshare 也不能用。作业里的代码能读、能改、能删你能碰的文件，"
-                  "包括别人的作业和答案，也就能伪造分数；时间、内存和文件大小仍有限制。请先备份，或换一台装有 bubblewrap 的 Linux。",
+                  "包括别人的作业和答案，也就能伪造分数；时间、内存和文件大小仍有限制。请先备份，"
+                  "或换一台装有 bubblewrap 的 Linux。",
                   "Mind: there is no bubblewrap on this machine and unshare does not work. The code of a submission "
                   "can read, change and delete whatever files you can, other submissions and the solutions among them, "
                   "and so forge marks; time, memory and file sizes are limited. Keep a copy, or use a Linux with "

@@ -247,7 +247,8 @@ def examine(job):
     for name in job["names"]:
         start = time.monotonic()
         try:
-            each = (_nothing(job["trouble"]) if job["trouble"] else verdict(known[name], cells, job, job["usual"].get(name)))
+            usual = job["usual"].get(name)
+            each = _nothing(job["trouble"]) if job["trouble"] else verdict(known[name], cells, job, usual)
         except Exception as error:          # a fault of ours must not cost a student the other exercises
             last = traceback.extract_tb(error.__traceback__)[-1]
             each = _nothing(Words(f"没法批改：{type(error).__name__}: {error}",

@@ -85,8 +85,8 @@ def collect(folder, lesson_of_exercise, wanted):
             elif lesson in wanted:
                 digest = hashlib.sha256(content).hexdigest()
                 found.append(Submission(student, name, lesson, digest, cells, trouble, files))
-        if more := len(said) - MOST_REMARKS:
-            said[MOST_REMARKS:] = [Words(f"还有 {more} 个文件没有算。", f"{more} more files were left out.")] * (more > 0)
+        if (more := len(said) - MOST_REMARKS) > 0:
+            said[MOST_REMARKS:] = [Words(f"还有 {more} 个文件没有算。", f"{more} more files were left out.")]
         remarks += [(student, words) for words in said]
     if not any_at_all:
         raise ValueError(f"{folder} holds no notebook of the course: fill it with `course start {folder}`")
@@ -162,7 +162,8 @@ def _content(path, room):
     if size > LARGEST:
         raise Unreadable("文件太大。", f"it has more than {LARGEST:,} bytes.")
     if size > room:
-        raise Unreadable("这个学生交的文件太多。", f"one student's notebooks have more than {MOST_OF_A_STUDENT:,} bytes.")
+        raise Unreadable("这个学生交的文件太多。",
+                         f"one student's notebooks have more than {MOST_OF_A_STUDENT:,} bytes.")
     return path.read_bytes()
 
 
