@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -91,13 +92,18 @@ def test_behind_walls_there_is_no_solution_no_neighbour_and_nothing_to_write_on(
     probe = a_class.FORWARD.replace("    scores =", f"""    import os, pathlib
     for path in ({str(tmp_path)!r}, {str(lessons.FOLDER)!r}, {str(editions.PACKAGE / "course" / "exercises")!r}):
         assert not os.path.exists(path), path
-    for path in ('/usr/x', '/edition/x'):
-        try: open(path, 'w'); assert False, path
+    writable = []
+    for path in ('/usr/x', '/edition/x', '/proc/sys/kernel/core_pattern', '/proc/1/oom_score_adj', *FURTHER):
+        try: writable.append(os.open(path, os.O_WRONLY | os.O_CREAT) and path)
         except OSError: pass
+    assert not writable, writable
+    assert os.statvfs('/tmp').f_blocks * os.statvfs('/tmp').f_frsize < 2**28
     assert 'SECRET' not in os.environ
     scores =""")
+    further = ("/x", "/dev/x", "/dev/shm/x", "/root/x") if walls == "bubblewrap" else ()    # the other: part of /tmp's
     (tmp_path / "probe").mkdir()
-    (tmp_path / "probe" / "01.ipynb").write_text(json.dumps(a_class.first_lesson(probe)))
+    probe = a_class.first_lesson(probe.replace("*FURTHER", f"*{further}"))
+    (tmp_path / "probe" / "01.ipynb").write_text(json.dumps(probe))
     states = {m.student: (m.state, m.reason.en) for m in
               grading.grade(tmp_path, only=["attention-forward"], walls=walls).marks}
     assert states["probe"][0] == "right", states
@@ -214,6 +220,66 @@ def test_students_and_lessons_are_found(tmp_path):
         submissions.collect(tmp_path / "nowhere", lesson, {"06"})
 
 
+def test_names_links_and_heaps_of_files_are_said_and_end_nothing(tmp_path):
+    lesson = {name: e.notebook for name, e in course.exercises().items()}
+    notebook = json.dumps(a_class.first_lesson())
+    for name in ("张三".encode(), "张三".encode("gb18030"), b"\x1b[31m\xff", b"deep", b"many", b"folder.ipynb",
+                 b"links", b"n" * 250, b"N" * 250):
+        os.mkdir(os.path.join(os.fsencode(tmp_path), name))
+    for path in tmp_path.iterdir():
+        if path.name not in ("deep", "links"):
+            (path / "a\nb.IPYNB").write_text(notebook)
+    folder = tmp_path / "deep"
+    for _ in range(60):
+        folder = folder / "d"
+        folder.mkdir()
+    for number in range(120):
+        (tmp_path / "many" / f"0x{number}.ipynb").write_text("{}")
+    (tmp_path / "links" / "01.ipynb").symlink_to(tmp_path / "many" / "a\nb.IPYNB")
+    (tmp_path / "links" / "further").symlink_to("/")
+    (tmp_path / "a-link").symlink_to(tmp_path / "many")
+    found, students, remarks = submissions.collect(tmp_path, lesson, {"01"})
+    assert sorted(each.student for each in found) == sorted(set(students) - {"deep", "links", "a-link", "many"})
+    assert {"张三", "张三_"} <= set(students)
+    said = {who: [words.en for each, words in remarks if each == who] for who, _ in remarks}
+    assert said["links"] == ["01.ipynb: it is a link, not a file."]
+    assert said["a-link"] == ["it is a link, not a folder."]
+    assert said["deep"] == ["d holds folders in folders, too many to look at."]
+    assert said["many"][0] == "there are 121 notebooks; only the first 100 were looked at."
+    assert said["many"][-1] == "93 more files were left out."
+    marks = [grading.Mark(each, "01", "attention-forward", 1, 1, "right", grading.MISSING) for each in students]
+    grades = grading.Grades(marks, remarks, [("attention-forward", *students[:2], 1.0)], "none", 1.0)
+    pages = reports.feedback(grades)
+    assert len(pages) == len({name.casefold() for name in pages}) == len(students)
+    assert max(len(name) for name in pages) < 100
+    for text in (reports.text(grades), reports.junit(grades), *pages.values()):
+        text.encode()
+        assert "\x1b" not in text
+
+
+def test_a_notebook_may_be_large_its_code_and_its_parts_may_not():
+    cell = {"cell_type": "code", "source": "1\n" * 1_100_000}
+    for notebook in ({"cells": [cell]}, [[]] * 3_100_000):
+        with pytest.raises(submissions.Unreadable):
+            submissions.cells_of(submissions.notebook_of(json.dumps(notebook).encode()))
+    cell = {"cell_type": "code", "source": "1", "outputs": ["z" * 3_000_000]}
+    assert submissions.cells_of(submissions.notebook_of(json.dumps({"cells": [cell]}).encode())) == [(1, "1", False)]
+
+
+def test_a_folder_goes_however_deep_it_is(tmp_path):
+    before = os.getcwd()
+    (tmp_path / "room").mkdir()
+    os.chdir(tmp_path / "room")
+    try:
+        for _ in range(1200):
+            os.mkdir("d")
+            os.chdir("d")
+    finally:
+        os.chdir(before)
+    editions.delete(tmp_path / "room")
+    assert not (tmp_path / "room").exists()
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe\x00", b'{"cells": 3}', b"null", b"[" * 10**5,
                                      b'{"cells": [3, {"cell_type": "code"}, {"cell_type": "code", "source": [1]}]}'])
 def test_a_strange_file_is_said_to_be_strange(tmp_path, content):
@@ -321,6 +387,25 @@ def test_frames_arrive_whole_late_or_not_at_all(by_thread):
         there.send(b"x")
     if not by_thread:
         os.close(read)
+
+
+def test_who_never_stops_talking_is_late_all_the_same():
+    read, write = os.pipe()
+    here, there = Channel(read, -1, b"t" * 16, False), Channel(-1, write, b"t" * 16, False)
+    talking = threading.Thread(target=lambda: [there.send(b"x" * 50_000) for _ in range(10**5)], daemon=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "excepthook", lambda what: None)
+        talking.start()
+        until, late = time.monotonic() + 0.3, False
+        while not late and time.monotonic() < until + 5:
+            try:
+                here.receive(until)
+            except TooLate:
+                late = True
+        assert late
+        os.close(read)
+        talking.join(5)
+    os.close(write)
 
 
 VALUES = [None, True, 3, 2**200, 1.5, float("inf"), 2 - 1j, "我\ud800", ..., (1, [2, {"a": None}]), np.float32(2),
