@@ -25,8 +25,9 @@ delete what you can, and then the report says so. Everywhere: limits of time, me
 and an end of all that it started. On Linux it can start no processes and send no signals either.
 
 Answers are compared by another process than the one in which they run, with numbers of each student's own. What no
-machine sees: an answer that somebody else wrote (look at those that are much alike), copied source of the package, and,
-in `kill-the-bugs`, a test that looks at the code of a layer instead of what it does.
+machine sees: an answer that somebody else wrote (look at those that are much alike), copied source of the package, a
+gradient that is measured instead of derived, and, in `kill-the-bugs`, a test that looks at the code of a layer instead
+of what it does.
 """
 
 

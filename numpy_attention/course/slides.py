@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..words.files import write_whole
 from . import lessons
+from .predicting import FOLDED
 
 # Runs before the first cell: pictures show themselves as vectors.
 VECTORS = '''
@@ -62,10 +63,15 @@ def pieces(number, lang):
     return slides, re.sub(r"<[^>]*>", "", slides[0][0].partition("</h1>")[0]).strip()
 
 
-def page(number, lang):
-    """The slides as one HTML page."""
+def page(number, lang, on_paper=False):
+    """The slides as one HTML page. on_paper: what a click would unfold becomes a line to write on, or is left out."""
     slides, title = pieces(number, lang)
     body = "\n".join(f"<section>{''.join(f'<div>{piece}</div>' for piece in slide)}</section>" for slide in slides)
+    if on_paper:
+        folded = re.escape(html.escape(FOLDED.say(lang)))
+        body = re.sub(f"(?s)<details><summary>([^<]*?) *{folded}</summary>.*?</details>",
+                      r"<p>\1 <span class='blank'></span></p>", body)
+        body = re.sub("(?s)<details.*?</details>", "", body)
     frame = Path(__file__).with_name("slides.html").read_text(encoding="utf-8")
     return (frame.replace("{lang}", {"zh": "zh-CN", "en": "en"}[lang]).replace("{title}", html.escape(title))
             .replace("{body}", body))
@@ -87,7 +93,7 @@ def handout(number, lang, path):
                       "slides, open them in any browser, and print them")
     with tempfile.TemporaryDirectory(prefix="numpy_attention_") as folder:
         source, printed = Path(folder, "handout.html"), Path(folder, "handout.pdf")
-        source.write_text(page(number, lang), encoding="utf-8")
+        source.write_text(page(number, lang, on_paper=True), encoding="utf-8")
         command = [browser, "--headless", "--disable-gpu", "--no-pdf-header-footer",
                    f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}", source.as_uri()]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -143,7 +149,7 @@ def _picture(svg, alt):
 
 
 def _markdown(text):
-    """Markdown as HTML; what stands between dollar signs is set as mathematics."""
+    """Markdown as HTML; what stands between dollar signs is set as mathematics, between two on a line of its own."""
     try:
         from markdown_it import MarkdownIt
     except ImportError as error:
@@ -151,14 +157,14 @@ def _markdown(text):
     formulas = []
 
     def keep(found):
-        formulas.append(found[1])
+        formulas.append((found[found.lastindex].replace("\n", " ").strip(), found.lastindex == 1))
         return f"\ue000{len(formulas) - 1}\ue001"
-    kept = re.sub(r"\$([^$`\n]+)\$", keep, text)
+    kept = re.sub(r"\$\$([^$`]+)\$\$|\$([^$`\n]+)\$", keep, text)
     written = MarkdownIt("commonmark", {"html": True}).enable("table").render(kept)
-    return re.sub("\ue000(\\d+)\ue001", lambda found: _formula(formulas[int(found[1])]), written)
+    return re.sub("\ue000(\\d+)\ue001", lambda found: _formula(*formulas[int(found[1])]), written)
 
 
-def _formula(tex):
+def _formula(tex, displayed=False):
     """A formula as a picture of vectors; as its TeX where Matplotlib cannot set it."""
     from matplotlib.mathtext import math_to_image
     file = io.BytesIO()
@@ -172,5 +178,6 @@ def _formula(tex):
     svg = file.getvalue().decode()
     wide, high = (float(re.search(rf'{side}="([\d.]+)pt"', svg)[1]) for side in ("width", "height"))
     content = base64.b64encode(file.getvalue()).decode()
-    return (f"<img class='formula' src='data:image/svg+xml;base64,{content}' alt='{html.escape(tex, quote=True)}' "
+    kind = "formula displayed" if displayed else "formula"
+    return (f"<img class='{kind}' src='data:image/svg+xml;base64,{content}' alt='{html.escape(tex, quote=True)}' "
             f"style='height:{high / 10:.3f}em;width:{wide / 10:.3f}em;vertical-align:{-depth / 10:.3f}em'>")

@@ -35,14 +35,25 @@ def test_one_file_in_one_language(chinese):
 def test_formulas_are_set():
     cells = [cell for lesson in lessons.lessons() for cell in lessons.read(lesson.path)["cells"]]
     source = "\n".join(lessons.source(cell) for cell in cells if cell["cell_type"] == "markdown")
-    formulas = set(re.findall(r"\$([^$`\n]+)\$", source))
+    formulas = {one or two for one, two in re.findall(r"\$\$([^$`]+)\$\$|\$([^$`\n]+)\$", source)}
     assert len(formulas) > 40
     assert not [tex for tex in formulas if "<img" not in slides._formula(tex)]
+    alone, within = slides._markdown("$$a =\n\\frac{b}{c}$$\n\nand $d$: 3 $").split("</p>")[:2]
+    assert "$" not in alone and "class='formula displayed'" in alone
+    assert "class='formula'" in within and within.count("$") == 1
     assert "<code>\\nonsense" in slides._formula(r"\nonsense{")
 
 
 @pytest.mark.skipif(not any(map(shutil.which, slides.BROWSERS)), reason="no browser is here")
-def test_a_handout(tmp_path, capsys):
+def test_a_handout(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(slides, "pieces", lambda number, lang: ([[
+        "<h1>T</h1>", "<details><summary>sum: guess first, then click for the answer</summary><pre>7</pre></details>",
+        "<details><summary>A sample answer</summary>x</details>"]], "T"))
+    on_paper = slides.page("01", "en", on_paper=True)
+    assert "sum: <span class='blank'>" in on_paper
+    assert "click" not in on_paper.partition("<body>")[2].partition("<script>")[0] and "sample" not in on_paper
+    assert "guess first" in slides.page("01", "en")
+    monkeypatch.undo()
     assert main(["course", "handout", "01", "--lang", "en", "--out", str(tmp_path / "h.pdf")]) == 0
     assert (tmp_path / "h.pdf").read_bytes().startswith(b"%PDF")
     assert capsys.readouterr().out.strip().endswith("h.pdf")
