@@ -9,20 +9,22 @@ from .. import museum, training
 from ..gradcheck import check_gradients, step_curve
 from ..layers.multi_head import MultiHeadAttention
 from ..masks import causal_mask
-from ..plots.check import plot_gradient_check
-from ..plots.cross import plot_cross_attention
-from ..plots.film import plot_film
-from ..plots.gradients import plot_gradients
-from ..plots.heads import plot_heads
-from ..plots.lines import plot_lines
-from ..plots.masks import plot_masks
-from ..plots.mixing import plot_mixing
-from ..plots.mnemonic import plot_mnemonic
-from ..plots.model import plot_model
-from ..plots.multi_head import plot_multi_head
-from ..plots.query_key import plot_query_key
-from ..plots.symmetry import plot_symmetry
-from ..plots.walkthrough import plot_walkthrough
+from ..plots import (
+    plot_cross_attention,
+    plot_film,
+    plot_gradient_check,
+    plot_gradients,
+    plot_heads,
+    plot_lines,
+    plot_masks,
+    plot_mixing,
+    plot_mnemonic,
+    plot_model,
+    plot_multi_head,
+    plot_query_key,
+    plot_symmetry,
+    plot_walkthrough,
+)
 from ..walkthrough import worked_example
 
 

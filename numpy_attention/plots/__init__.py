@@ -11,24 +11,19 @@ try:
 except ImportError as error:
     raise ImportError("the plots need matplotlib: pip install matplotlib") from error
 
-from .check import plot_gradient_check
 from .cross import plot_cross_attention
 from .curves import plot_step_curve as plot_step_curve
 from .detection_matrix import plot_detection_matrix as plot_detection_matrix
 from .figure import Picture, save
-from .film import plot_film
-from .gradients import plot_gradients
+from .film import plot_film, save_film
+from .gradients import plot_gradient_check, plot_gradients
 from .heads import plot_heads
 from .lines import plot_lines
-from .masks import plot_masks
 from .mixing import plot_mixing
 from .mnemonic import plot_mnemonic
-from .model import plot_model
-from .movie import save_film
+from .model import plot_model, save_overview
 from .multi_head import plot_multi_head
-from .overview import save_overview
-from .query_key import plot_query_key
-from .symmetry import plot_symmetry
+from .scores import plot_masks, plot_query_key, plot_symmetry
 from .walkthrough import plot_walkthrough
 
 __all__ = [

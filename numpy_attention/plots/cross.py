@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..engine.arguments import listed, whole
 from ..words.languages import each, say
 from .captions import title as two_lines
 from .drawing import weight_scale
@@ -77,7 +78,7 @@ def plot_cross_attention(
 def _read_gold(gold, L, S):
     if gold is None:
         return [None] * L
-    gold = list(gold)
+    gold = [j if j is None else whole("gold", j) for j in listed("gold", gold, "key numbers, None for none")]
     if len(gold) != L:
         raise ValueError(f"gold has {len(gold)} entries, but there are L = {L} queries (rows)")
     for i, j in enumerate(gold):

@@ -11,7 +11,7 @@ from ..words.colours import GREY, HUES
 from ..words.languages import each, say
 from .captions import title as two_lines
 from .figure import finish, styled
-from .page import LINE, fold, open_page
+from .page import fold, open_page, title_room
 
 SMALLEST = 1e-17
 MARKERS = "osv^D*X"
@@ -57,9 +57,9 @@ def plot_step_curve(steps, errors, *, name=None, title=None, lang="en", size=Non
         if values.shape != steps.shape:
             raise ValueError(f"errors of {way!r} must be one for each of the {steps.size} steps; got {values.shape}")
     best = {way: int(np.argmin(np.where(np.isfinite(values), values, np.inf))) for way, values in errors.items()}
-    title = title or _v_finding(steps, errors, best, name, lang)
-    title = fold(title, 9.1, 12)
-    down = LINE * (title.count("\n") + 1)
+    finding = _v_finding(steps, errors, best, name, lang)
+    title = fold(finding if title is None else title, 9.1, 12)
+    down = title_room(title)
     page = open_page((9.4, 4.6 + down), fig=fig, ax=ax, size=size)
     axes = page.axes(0.95, 0.6 + down, 5.3, 3.3)
     thin = min(1, page.scale)
@@ -168,9 +168,9 @@ def plot_cost(results, *, title=None, lang="en", size=None, fig=None, ax=None):
         kinds.append(("mb", say(lang, "内存峰值，MB", "peak memory, MB")))
     wide = 1.7 + 5.0 * len(kinds)
     sizes = f"N {N}, D {D}, H {H}, {dtype}"
-    title = title or two_lines(lang, f"注意力要花多少 · {sizes}", f"What attention costs · {sizes}")
-    title = fold(title, wide - 0.3, 12)
-    down = LINE * (title.count("\n") + 1)
+    finding = two_lines(lang, f"注意力要花多少 · {sizes}", f"What attention costs · {sizes}")
+    title = fold(finding if title is None else title, wide - 0.3, 12)
+    down = title_room(title)
     page = open_page((wide, 4.6 + down), fig=fig, ax=ax, size=size)
     page.write(0.15, 0.1, title, ha="left", fontsize=12, keep=True, room=wide - 0.3)
     for place, (key, label) in enumerate(kinds):

@@ -5,7 +5,7 @@ from ..words.languages import each, lines, say
 from ..words.terminal import width
 from .captions import title as two_lines
 from .figure import finish, styled
-from .page import LINE, fold, open_page
+from .page import fold, open_page, title_room
 
 ROW, COLUMN = 0.24, 0.95
 MARKS = {True: "●", False: "○", None: "–"}
@@ -42,14 +42,14 @@ def plot_detection_matrix(specimens, detectors, caught, *, groups=None, names_zh
     totals = [sum(row[j] is True for row in caught) for j in range(len(detectors))]
     alone = [sum(row[j] is True and sum(mark is True for mark in row) == 1 for row in caught)
              for j in range(len(detectors))]
-    title = title or _finding(detectors, alone, count, lang)
+    finding = _finding(detectors, alone, count, lang)
     order = _order(groups, caught)
     names = [_name(specimens[i], names_zh[i] if names_zh else "", lang) for i in range(count)]
     heading = say(lang, f"抓住，共 {count}", f"caught, of {count}")
     left = 0.4 + max(0.062 * max(map(width, names), default=0), 0.072 * width(heading))
     place = left + COLUMN * len(detectors) + 0.3
-    title = fold(title, place - 0.3, 12)
-    head = 0.4 + LINE * (title.count("\n") + 1)
+    title = fold(finding if title is None else title, place - 0.3, 12)
+    head = 0.4 + title_room(title)
     top = head + 0.62
     layout = place, top + ROW * len(order) + 0.3
     page = open_page(layout, fig=fig, ax=ax, size=size)
@@ -72,7 +72,7 @@ def plot_detection_matrix(specimens, detectors, caught, *, groups=None, names_zh
                        color=ACCENT)
             axes.axhline(at, color=GREY, linewidth=0.4)
     page.write(0.15, 0.1, title, ha="left", fontsize=12, keep=True, room=place - 0.3)
-    page.write(0.15, 0.12 + LINE * (title.count("\n") + 1), say(lang, "● 抓住   ○ 没发现   – 不适用",
+    page.write(0.15, 0.12 + title_room(title), say(lang, "● 抓住   ○ 没发现   – 不适用",
                "● caught   ○ not seen   – does not apply"), ha="left", fontsize=8, color=GREY)
 
     def alt(lang):
@@ -86,7 +86,7 @@ def plot_detection_matrix(specimens, detectors, caught, *, groups=None, names_zh
 
     widest = max((len(s) for s in specimens), default=0)
     table = [f"{s:{widest}}  {' '.join(MARKS[mark] for mark in row)}" for s, row in zip(specimens, caught, strict=True)]
-    return finish(page, each(lang, alt), "\n".join([title, ", ".join(detectors), *table]))
+    return finish(page, each(lang, alt), "\n".join([title or finding, ", ".join(detectors), *table]))
 
 
 def _finding(detectors, alone, count, lang):

@@ -27,12 +27,12 @@ def weight_scale(cmap=None, *, vmax=None, norm=None):
         vmax = finite("vmax", vmax, above=0)
     if norm is not None and not isinstance(norm, Normalize):
         raise TypeError(f"norm must be a matplotlib Normalize, not {type(norm).__name__}")
-    return _map(cmap or WEIGHTS), norm or Normalize(0, vmax or 1)
+    return _map(WEIGHTS if cmap is None else cmap), norm or Normalize(0, vmax or 1)
 
 
 def uniform_scale(cmap=None):
     """The scale on which soft heads show: weight × visible keys, logarithmic; white is what no preference gives."""
-    return _map(cmap or SIGNED), LogNorm(1 / REACH, REACH, clip=True)
+    return _map(SIGNED if cmap is None else cmap), LogNorm(1 / REACH, REACH, clip=True)
 
 
 def signed_scale(*arrays, gradients=False):
@@ -53,7 +53,7 @@ def is_signed(scale):
 def _map(cmap):
     if isinstance(cmap, Colormap):
         return cmap
-    if cmap not in colormaps:
+    if not isinstance(cmap, str) or cmap not in colormaps:
         raise ValueError(f"cmap must be a matplotlib colour map or its name, not {cmap!r}")
     return colormaps[cmap]
 

@@ -7,7 +7,6 @@ follow the style: the fonts, and the background, against which all lines and wor
 import base64
 import functools
 import io
-from pathlib import Path
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -16,9 +15,10 @@ from matplotlib.patheffects import Normal
 from matplotlib.text import Text
 
 from ..words.colours import ink
-from ..words.files import write_whole
+from ..words.files import path_of, write_whole
 from ..words.labels import safe
 from .fonts import dress
+from .options import checked
 
 # Where each file format keeps a title, a description and its dates.
 METADATA = {
@@ -63,10 +63,13 @@ def background_of(figure):
 
 
 def styled(plot):
-    """A plot that draws under ``own_settings``, whatever style sheet the user has chosen."""
+    """A plot whose options are checked, and that draws under ``own_settings``, whatever style the user has chosen."""
+    plot = checked(plot)
+
     @functools.wraps(plot)
     def draw(*args, **options):
-        place = options.get("fig") or getattr(options.get("ax"), "figure", None)
+        place = options.get("fig")
+        place = getattr(options.get("ax"), "figure", None) if place is None else place
         ground = background_of(place) if isinstance(place, FigureBase) else matplotlib.colors.to_rgba(
             matplotlib.rcParams["figure.facecolor"])
         with own_settings(ground if ground[3] else None):
@@ -141,7 +144,7 @@ def save(figure, path, *, dpi=150, text="outlines"):
     Returns: the path, as a Path.
     Raises: ValueError for another ending or another kind of text; RuntimeError for a .pgf without LaTeX.
     """
-    path = Path(path)
+    path = path_of("path", path)
     if path.suffix not in METADATA:
         raise ValueError(f"path must end in .png, .svg, .pdf or .pgf, not {path.name!r}")
     if text not in ("outlines", "live"):

@@ -1,19 +1,32 @@
-"""How a head learned: snapshots of its weights above the curve of the training, tied together by step."""
+"""How heads learned: snapshots above the curve of the training, as a still, as a page with a slider, or as a GIF."""
+
+import html
+import io
+import json
+from pathlib import Path
 
 import numpy as np
 from matplotlib.patches import ConnectionPatch
 
+from ..engine.arguments import listed, whole
 from ..words.colours import GREY, HUES
+from ..words.files import path_of, write_whole
+from ..words.labels import safe
 from ..words.languages import each, say
-from .captions import each_line, key_axis, pattern_words, query_axis
+from .captions import each_line, key_axis, panel_name, pattern_words, query_axis
+from .captions import title as two_lines
 from .drawing import weight_bar, weight_scale
 from .figure import finish, styled
-from .inputs import hidden_cells, to_array
+from .heads import plot_heads
+from .inputs import hidden_cells, read_hidden, to_array
 from .matrix import draw_matrix, number
-from .page import LINE, fold, foreground, open_page
+from .model import map_bytes, map_colours, printable
+from .options import a_text, checked
+from .page import fold, foreground, open_page, title_room
 from .statistics import check_weights, entropy, looks, pattern
 from .tokens import column_room, read_both, row_room
 
+TEMPLATE = Path(__file__).with_name("film.html")
 MOST_FRAMES = 8
 
 
@@ -47,23 +60,23 @@ def plot_film(
     >>> plot_film(maps, [0, 9], [1, 0], curve_steps=[0, 9], query_tokens=["a"], key_tokens=["a", "b"]).alt_text
     '2 snapshots of steps 0–9: mean entropy 0.69 → 0.00 nats, loss 1 → 0. At the end a looks mostly at a (1.00).'
     """
-    maps, curve = to_array(snapshots, "snapshots"), to_array(curve, "curve")
-    steps = [int(step) for step in steps]
-    curve_steps = np.arange(len(curve)) if curve_steps is None else np.asarray(curve_steps)
+    maps = to_array(snapshots, "snapshots")
+    curve, curve_steps = _read_curve(curve, curve_steps)
+    steps = [whole("steps", step) for step in listed("steps", steps, "whole numbers, one for each snapshot")]
     if maps.ndim != 3 or not len(maps):
         raise ValueError(f"snapshots must be (k, L, S), the weights of one head at k steps; they are {maps.shape}")
     check_weights(maps, "snapshots")
     if len(steps) != len(maps):
         raise ValueError(f"steps has {len(steps)} entries, but there are k = {len(maps)} snapshots")
-    if curve.ndim != 1 or not len(curve) or len(curve) != len(curve_steps):
-        raise ValueError(f"curve must be (n,), and so curve_steps: they are {curve.shape} and {curve_steps.shape}")
+    if not len(curve):
+        raise ValueError("curve must hold at least one number")
     L, S = maps.shape[1:]
     rows, columns = read_both(query_tokens, key_tokens, L, S)
     hidden = hidden_cells(mask, (L, S))
     ends = [pattern(frame, hidden, rows if rows == columns else None) for frame in (maps[0], maps[-1])]
     found = each_line(lang, lambda one: _finding(name, ends, columns, maps, hidden, one))
-    page = open_page(lambda *room: FilmLayout(*room, len(maps), L, S, rows, columns, title or found), fig=fig, ax=ax,
-                     size=size)
+    above = found if title is None else title
+    page = open_page(lambda *room: FilmLayout(*room, len(maps), L, S, rows, columns, above), fig=fig, ax=ax, size=size)
     layout = page.layout
     entropies = [entropy(frame, hidden) for frame in maps]
     charts = _charts(page, layout, curve_steps, curve, curve_label, steps, entropies, lang)
@@ -93,6 +106,15 @@ def plot_film(
     return finish(page, each(lang, alt), "\n".join([title or found, *lines]))
 
 
+def _read_curve(curve, steps):
+    """A curve and its steps, as two arrays of one length."""
+    curve = to_array(curve, "curve")
+    steps = np.arange(curve.size) if steps is None else to_array(steps, "curve_steps")
+    if curve.ndim != 1 or steps.shape != curve.shape:
+        raise ValueError(f"curve must be (n,), and so curve_steps: they are {curve.shape} and {steps.shape}")
+    return curve, steps
+
+
 def _finding(name, ends, columns, maps, hidden, lang):
     """What the head has come to do."""
     who = name or say(lang, "这个头", "the head")
@@ -119,7 +141,7 @@ class FilmLayout:
         across = self.left + self.step * len(self.shown) + 1.1
         self.title = fold(title, across - 0.3, 12)
         self.labels = column_room(columns, self.wide / max(S, 1), size=8) + 0.16
-        self.top = 0.3 + LINE * (self.title.count("\n") + 1) + self.labels + 0.2
+        self.top = 0.3 + title_room(self.title) + self.labels + 0.2
         self.charts = self.top + self.tall + 0.45
         self.size = across, self.charts + 2.62
 
@@ -156,3 +178,90 @@ def _tie(page, above, charts, step):
         axes.axvline(step, color=GREY, linewidth=0.7, linestyle=":")
     page.add(ConnectionPatch((0.5, -0.04), (step, 1), above.transAxes, charts[0].get_xaxis_transform(),
                              color=GREY, linewidth=0.7, linestyle=":"))
+
+
+@checked
+def save_film(
+    snapshots, steps, path, *, curve=(), curve_steps=None, curve_label="loss", names=None, query_tokens=None,
+    key_tokens=None, mask=None, title=None, lang="en",
+):
+    """Write snapshots of one or more heads as a film: .html with a slider, or .gif.
+
+    Args:
+        snapshots: (k, L, S), or (k, H, L, S): the weights at k steps.
+        steps: the k steps at which they were taken.
+        path: of the .html or .gif file; it is written whole or not at all.
+        curve, curve_steps, curve_label: the loss or another number at each step, below the heads of a page.
+        names: of the heads; "Head 0", ... unless given.
+        query_tokens, key_tokens: labels of rows and columns.
+        mask: boolean, True where a query may attend.
+        title: replaces the finding on top.
+        lang: "en", "zh" or "both".
+
+    Returns: the path.
+    Raises: ValueError for other shapes or endings; OSError if the file cannot be written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_film(np.full((2, 3, 3), 1 / 3), [0, 10], folder + "/film.html").name
+    'film.html'
+    """
+    maps, path = to_array(snapshots, "snapshots"), path_of("path", path)
+    steps = [whole("steps", step) for step in listed("steps", steps, "whole numbers, one for each snapshot")]
+    maps = maps[:, None] if maps.ndim == 3 else maps
+    if maps.ndim != 4 or not len(maps):
+        raise ValueError(f"snapshots must be (k, L, S) or (k, H, L, S), weights at k steps; they are {maps.shape}")
+    if len(steps) != len(maps):
+        raise ValueError(f"steps has {len(steps)} entries, but there are k = {len(maps)} snapshots")
+    if path.suffix not in (".html", ".gif"):
+        raise ValueError(f"path must end in .html or .gif, not {path.name!r}")
+    check_weights(maps, "snapshots")
+    H, L, S = maps.shape[1:]
+    names = [panel_name(head, False, lang) for head in range(H)] if names is None else [
+        a_text("names", name) for name in listed("names", names, "texts")]
+    if len(names) != H:
+        raise ValueError(f"names has {len(names)} entries, but there are H = {H} heads")
+    rows, columns = read_both(query_tokens, key_tokens, L, S)
+    curve, curve_steps = _read_curve(curve, curve_steps)
+    if path.suffix == ".gif":
+        return _gif(maps, steps, path, query_tokens, key_tokens, mask, title, lang)
+    hidden = None if mask is None else read_hidden(mask, (H, L, S))
+    known = np.isfinite(curve)
+    curve, curve_steps = curve[known].tolist(), curve_steps[known].tolist()
+    heads = []
+    for head, name in enumerate(names):
+        lost = None if hidden is None else hidden[head]
+        found = [pattern(frame, lost, rows if rows == columns else None) for frame in maps[:, head]]
+        heads.append({"name": name, "does": [pattern_words(one, columns, lang) for one in found],
+                      "frames": [map_bytes(frame, lost) for frame in maps[:, head]]})
+    if title is None:
+        title = two_lines(lang, f"{H} 个头从第 {steps[0]} 步到第 {steps[-1]} 步怎样变化",
+                          f"How {H} head{'s' * (H > 1)} changed from step {steps[0]} to step {steps[-1]}")
+    data = {"heads": heads, "steps": steps, "rows": L, "columns": S, "colours": map_colours(), "curve": curve,
+            "curve_steps": curve_steps, "words": {"step": say(lang, "步", "step"), "play": say(lang, "播放", "play"),
+                      "stop": say(lang, "停", "stop")}}
+    texts = {"lang": "en" if lang == "en" else "zh-CN", "title": title, "curve": curve_label,
+             "step": say(lang, "训练步数", "training step"),
+             "noscript": "\n".join(f"{head['name']}: {head['does'][-1]}" for head in heads)}
+    page = TEMPLATE.read_text(encoding="utf-8")
+    for name, text in texts.items():
+        page = page.replace(f"%%{name}%%", html.escape(safe(text, keep="\n")))
+    return write_whole(path, page.replace("%%data%%", printable(data, json.dumps)))
+
+
+def _gif(maps, steps, path, query_tokens, key_tokens, mask, title, lang):
+    """One picture a step, the last one a little longer."""
+    from PIL import Image
+
+    frames = []
+    for step, heads in zip(steps, maps, strict=True):
+        at = say(lang, f"第 {step} 步", f"step {step}")
+        figure = plot_heads(heads, query_tokens, key_tokens, mask=mask, title=f"{title} · {at}" if title else at,
+                            lang=lang)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=70)
+        frames.append(Image.open(buffer).convert("RGB").quantize(128, dither=Image.Dither.NONE))
+    made = io.BytesIO()
+    frames[0].save(made, format="GIF", save_all=True, append_images=frames[1:], loop=0, disposal=1,
+                   duration=[700] * (len(frames) - 1) + [2500])
+    return write_whole(path, made.getvalue())

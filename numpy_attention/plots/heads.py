@@ -13,7 +13,7 @@ from .drawing import small_bar, uniform_scale, weight_bar, weight_scale
 from .figure import finish, styled
 from .inputs import read_maps, tokens_of
 from .matrix import draw_matrix
-from .page import LINE, check_place, cut, fold, inches, open_page
+from .page import check_place, cut, fold, inches, open_page, title_room
 from .tokens import column_room, read_both, row_room
 
 LEAST_PANEL, MOST_PANEL, MOST_ACROSS = 0.5, 3.6, 24
@@ -54,8 +54,6 @@ def plot_heads(
     >>> plot_heads(np.full((2, 4, 4), 0.25), list("abcd")).axes[1].get_title()
     'Head 1 · all tokens alike 1.00\\nentropy 1.39 of 1.39 nats · max 0.25'
     """
-    if scale not in ("weight", "uniform"):
-        raise ValueError(f'scale must be "weight" or "uniform", not {scale!r}')
     check_place(fig, ax, size)
     uniform = scale == "uniform"
     colours = uniform_scale(cmap) if uniform else weight_scale(cmap, vmax=vmax, norm=norm)
@@ -70,13 +68,14 @@ def plot_heads(
                  for head, values in enumerate(layer.values)]
                 for layer, (rows, _) in zip(maps, labels, strict=True)]
     finding = captions.what_heads_do(maps, patterns, labels, lang)
+    above = finding if title is None else title
     single = ax is not None and sum(map(len, patterns)) == 1
     if single:
-        pooled = _alone(ax, maps[0], labels[0], colours, uniform, numbers, bar, title or finding, lang)
+        pooled = _alone(ax, maps[0], labels[0], colours, uniform, numbers, bar, above, lang)
         page = ax.figure
     else:
         page, pooled = _grid(maps, labels, patterns, colours, uniform, numbers, bar is not False, lang,
-                             title or finding, lambda pooled: captions.subline(
+                             above, lambda pooled: captions.subline(
                                  maps, batch, averaged, pooled, uniform, lang), averaged, fig, ax, size)
     alt = each(lang, lambda one: captions.heads_alt_text(
         maps, patterns, labels, title or captions.what_heads_do(maps, patterns, labels, one),
@@ -154,7 +153,7 @@ def _grid(maps, labels, patterns, colours, uniform, numbers, bar, lang, title, r
         weight_bar(page, grid.size[0] - (1.0 if uniform else 0.85), grid.top, tall, colours,
                    len(labels[0][1]), lang, uniform=uniform)
     page.write(0.15, 0.1, grid.title, ha="left", fontsize=11, room=grid.size[0] - 0.3, keep=True, linespacing=1.2)
-    page.write(0.15, 0.12 + LINE * (grid.title.count("\n") + 1), remarks(pooled), ha="left", fontsize=8, color=GREY,
+    page.write(0.15, 0.12 + title_room(grid.title), remarks(pooled), ha="left", fontsize=8, color=GREY,
                room=grid.size[0] - 0.3, linespacing=1.2)
     return page, pooled
 
@@ -193,7 +192,7 @@ class Grid:
         words = 0.46 + 0.2 * both
         named = max(words, *(row_room(rows) for rows, _ in labels)) + 0.1
         self.title = fold(title, room - 0.4, 11)
-        self.head = 0.36 + LINE * (self.title.count("\n") + 1) + 0.17 * both
+        self.head = 0.36 + title_room(self.title) + 0.17 * both
         L, S = max((layer.values.shape[1:] for layer in maps), key=lambda shape: shape[0] / max(shape[1], 1))
         best = 0
         for columns in range(most, 0, -1):

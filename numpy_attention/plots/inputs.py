@@ -9,6 +9,7 @@ import numpy as np
 
 from ..engine.mask_and_bias import fit_mask
 from ..masks import causal_mask
+from ..walkthrough import WorkedExample, trace
 
 FORMS = "(L, S), (H, L, S), (N, H, L, S), or a list with one such array per layer"
 
@@ -97,6 +98,20 @@ def attentions(layer, path=""):
     return found
 
 
+def read_trace(source):
+    """A trace, or the trace of a layer after its forward, or of a worked example; or an error.
+
+    >>> read_trace(na.worked_example("by-hand")).title
+    '我 爱 AI'
+    """
+    if is_trace(source):
+        return source
+    if is_layer(source) or isinstance(source, WorkedExample):
+        return trace(source)
+    raise TypeError("trace must be a trace of attention, as na.trace(layer) makes it, or the layer itself; got "
+                    + type(source).__name__)
+
+
 def read_heads(source, names, others, *, head=0, batch=0):
     """One matrix for each name, all from ``source`` (a layer, a trace, a dictionary), or from one array each.
 
@@ -110,7 +125,10 @@ def read_heads(source, names, others, *, head=0, batch=0):
         if missing:
             raise TypeError(f"{', '.join(missing)} must be given too, unless {names[0]} is a layer or trace")
         source = dict(zip(names, (source, *others), strict=True))
-    return [one_head(find(source, name), name, head=head, batch=batch) for name in names]
+    elif given := [name for name, array in zip(names[1:], others, strict=True) if array is not None]:
+        raise TypeError(f"{', '.join(given)} must be left away where {names[0]} is a layer, a trace or a dictionary: "
+                        "it holds them all")
+    return [one_head(find(source, name), name, head=head, batch=batch, shared=name != names[0]) for name in names]
 
 
 def count_heads(source, name="weights"):
@@ -140,8 +158,10 @@ def pretty(formula):
     return formula.replace("√d_k", "√dₖ")
 
 
-def one_head(array, name, *, head=0, batch=0):
+def one_head(array, name, *, head=0, batch=0, shared=False):
     """One matrix out of an array (rows, columns), with axes H, or N and H, before them or not.
+
+    Where it has no such axis there is one of it, or, if ``shared``, the same one for all.
 
     >>> one_head(np.zeros((2, 3, 4, 5)), "scores").shape
     (4, 5)
@@ -149,11 +169,10 @@ def one_head(array, name, *, head=0, batch=0):
     if not 2 <= array.ndim <= 4:
         raise ValueError(f"{name} must be a matrix, with axes H, or N and H, before it or not; it is {array.shape}")
     for axis, index, word in ((-4, batch, "batch"), (-3, head, "head")):
-        if array.ndim >= -axis:
-            size = array.shape[axis]
-            if not -size <= index < size:
-                raise ValueError(f"{word}={index} is out of range: {name} {array.shape} has {size} along that axis")
-            array = np.take(array, index, axis)
+        size = array.shape[axis] if array.ndim >= -axis else 1
+        if not -size <= index < size and not (shared and array.ndim < -axis):
+            raise ValueError(f"{word}={index} is out of range: {name} {array.shape} has {size} along that axis")
+        array = np.take(array, index, axis) if array.ndim >= -axis else array
     return array
 
 
@@ -237,9 +256,10 @@ def _heads(array, batch, averaged, name):
     batches = 1
     if array.ndim == 4 or (averaged and array.ndim == 3):
         batches = len(array)
-        if not -batches <= batch < batches:
-            raise ValueError(f"batch={batch} is out of range: {name} {array.shape} is {ranks[array.ndim]} with "
-                             f"N = {batches}")
+    if not -batches <= batch < batches:
+        raise ValueError(f"batch={batch} is out of range: {name} {array.shape} is {ranks[array.ndim]} with "
+                         f"N = {batches}")
+    if array.ndim == 4 or (averaged and array.ndim == 3):
         array = array[batch]
     return (array if array.ndim == 3 else array[None]), batches
 

@@ -4,14 +4,13 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 
-from ..engine.arguments import finite
 from ..words.colours import GREY, HUES
 from ..words.languages import each, say
 from . import captions, statistics
 from .figure import finish, styled
 from .inputs import read_maps, tokens_of
 from .matrix import number
-from .page import LINE, fold, foreground, open_page
+from .page import fold, foreground, open_page, title_room
 from .tokens import label_rows, read_both, row_room
 
 ACROSS = 4
@@ -47,7 +46,6 @@ def plot_lines(
     >>> plot_lines(np.array([[0.98, 0.02], [0.3, 0.7]]), ["我", "爱"]).plain_text.splitlines()[1:]
     ['Head 0, 1% of its attention left out', '我 → 我 0.98', '爱 → 我 0.30', '爱 → 爱 0.70']
     """
-    threshold = finite("threshold", threshold)
     maps = read_maps(weights, mask=mask, batch=batch, layers=layer)
     if len(maps) > 1:
         raise ValueError(f"weights must be of one layer, not a list of {len(maps)}: pick one, layer=0")
@@ -69,7 +67,8 @@ def plot_lines(
     if len(chosen) < H:
         more = captions.title(lang, f"（画了 {H} 个头中的 {len(chosen)} 个）", f" ({len(chosen)} of {H} heads drawn)")
         found = "\n".join(map("".join, zip(found.split("\n"), more.split("\n"), strict=True)))
-    page = open_page(lambda *room: LinesLayout(*room, len(chosen), rows, columns, note, title or found), fig=fig, ax=ax,
+    above = found if title is None else title
+    page = open_page(lambda *room: LinesLayout(*room, len(chosen), rows, columns, note, above), fig=fig, ax=ax,
                      size=size)
     layout, lists = page.layout, []
     for place, (head, what) in enumerate(zip(chosen, patterns, strict=True)):
@@ -111,7 +110,7 @@ class LinesLayout:
         self.across = across
         wide = max(0.3 + self.step[0] * across, min(room, 5.5))
         self.title, self.note = fold(title, wide - 0.3, 12), fold(note, wide - 0.3, 8.5)
-        self.note_at = 0.12 + LINE * (self.title.count("\n") + 1)
+        self.note_at = 0.12 + title_room(self.title)
         self.head = self.note_at + 0.17 * (self.note.count("\n") + 1) + 0.65
         self.size = wide, self.head + self.step[1] * -(-count // across) - 0.75
 

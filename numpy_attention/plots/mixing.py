@@ -8,7 +8,7 @@ from .captions import title as two_lines
 from .figure import finish, styled
 from .inputs import read_heads, tokens_of
 from .matrix import number, table
-from .page import LINE, fold, foreground, open_page
+from .page import fold, foreground, open_page, title_room
 from .tokens import read_both
 
 MOST_KEYS = len(HUES) - 1
@@ -57,10 +57,11 @@ def plot_mixing(
         stack.append((name, parts[rest].sum(axis=0), "0.7"))
     pitch = min(0.42, 4.5 / max(d_v, 1))
     best = int(kept[np.argmax(shares[query, kept])])
-    headline = fold(title or two_lines(
+    finding = two_lines(
         lang, f"{rows[query]} 的输出主要来自 {columns[best]} 的值（{shares[query, best]:.0%}）",
-        f"{rows[query]}’s output is mostly the value of {columns[best]} ({shares[query, best]:.0%})"), 8.5, 12)
-    down = LINE * (headline.count("\n") + 1)
+        f"{rows[query]}’s output is mostly the value of {columns[best]} ({shares[query, best]:.0%})")
+    headline = fold(finding if title is None else title, 8.5, 12)
+    down = title_room(headline)
     size_of_page = 8.8, 1.45 + down + pitch * d_v
     page = open_page(size_of_page, fig=fig, ax=ax, size=size)
     axes = page.axes(1.1, 0.62 + down, 5.0, pitch * d_v)
@@ -75,12 +76,11 @@ def plot_mixing(
     formula = f"heads[{rows[query]}] = Σⱼ weights[{rows[query]}, j] V[j]"
     page.write(0.15, 0.1, headline, ha="left", fontsize=12, keep=True, room=8.5)
     page.write(0.15, size_of_page[1] - 0.32, formula, ha="left", fontsize=9, color=GREY, room=3.0)
-    title = title or formula
     used = ", ".join(f"{columns[j]} {number(shares[query, j])}" for j in kept)
     alt = each(lang, lambda one: say(one, f"{rows[query]} 的输出由各个值叠加而成：权重 {used}。",
                                      f"{rows[query]}'s output, stacked from the values: {used} of the weight."))
     listed = np.vstack([parts, parts.sum(axis=0)])
-    return finish(page, alt, f"{title}\n" + table(listed, [*columns, "Σ"], [str(n) for n in range(d_v)]))
+    return finish(page, alt, f"{title or formula}\n" + table(listed, [*columns, "Σ"], [str(n) for n in range(d_v)]))
 
 
 def _stack(axes, stack, output, pitch, page):

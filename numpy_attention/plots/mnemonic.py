@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from ..walkthrough import worked_example
 from ..words.colours import GREY, NAMES
 from ..words.languages import each, lines, say
 from ..words.terminal import shorten
 from .drawing import signed_scale
 from .figure import finish, styled
+from .inputs import read_trace
 from .matrix import draw_matrix, number
 from .page import open_page
 from .strip import matrix_of, used_columns
@@ -27,7 +29,7 @@ def plot_mnemonic(trace=None, *, query=0, head=0, batch=0, title=None, lang="en"
     """Draw one query's attention as ribbons: shares of its look go out to the keys, and come back as content.
 
     Args:
-        trace: a trace of attention; the example 我 爱 AI unless given.
+        trace: a trace of attention, or the layer; the example 我 爱 AI unless given.
         query: which query to follow.
         head, batch: which head and item of the batch.
         title: replaces the finding on top.
@@ -40,9 +42,7 @@ def plot_mnemonic(trace=None, *, query=0, head=0, batch=0, title=None, lang="en"
     >>> plot_mnemonic(query=2).plain_text.splitlines()[-1]
     'heads[AI] = 0.04·V[我] + 0.11·V[爱] + 0.84·V[AI] = [0.04, 0.11, 0.84, 0.84]'
     """
-    if trace is None:
-        from ..walkthrough import worked_example
-        trace = worked_example("by-hand").trace()
+    trace = worked_example("by-hand").trace() if trace is None else read_trace(trace)
     names = ("Q", "K", "V", "heads", "weights", "scores")
     Q, K, V, heads, weights, scores = (_matrix(trace, name, head, batch) for name in names)
     L, S = weights.shape
@@ -107,7 +107,7 @@ def _card(page, left, y, vector, token, name, scale, note=""):
 def _legend(page, title, lang):
     """Headings of the two fields, the three questions, and the formula in the fields' colours."""
     middles = (0.15 + WEIGHT - 0.4) / 2, (WEIGHT + 0.5 + PAGE - 0.15) / 2
-    if title:
+    if title is not None:
         page.write(0.3, 0.16, title, ha="left", fontsize=14, keep=True, room=PAGE - 0.6)
     else:
         for x, words, colour in zip(middles, HEADINGS, (LOOK, GATHER), strict=True):

@@ -6,9 +6,9 @@ from ..words.languages import each, say
 from . import captions, statistics
 from .drawing import reach, signed_scale, small_bar, weight_scale
 from .figure import finish, styled
-from .inputs import find, hidden_cells, is_layer, one_head, to_array, tokens_of
+from .inputs import find, hidden_cells, is_layer, is_trace, one_head, to_array, tokens_of
 from .matrix import draw_matrix, table
-from .page import LINE, fold, foreground, open_page
+from .page import fold, foreground, open_page, title_room
 from .tokens import column_room, read_both, row_room
 
 MOST_HEADS = 8
@@ -37,11 +37,16 @@ def plot_multi_head(layer, *, batch=0, mask=None, title=None, lang="en", size=No
     >>> plot_multi_head(mha).plain_text.splitlines()[0]
     '2 heads look, concat lays their answers side by side, W_O mixes them into out'
     """
+    if not (is_layer(layer) or is_trace(layer)):
+        raise TypeError("layer must be MultiHeadAttention after its forward, or a trace of it; got "
+                        + type(layer).__name__)
     weights, heads = find(layer, "weights"), find(layer, "heads")
-    concat, out = (one_head(find(layer, name), name, head=batch if find(layer, name).ndim == 3 else 0)
-                   for name in ("concat", "out"))
+    N = len(weights) if weights.ndim == 4 else 1
+    if not -N <= batch < N:
+        raise ValueError(f"batch={batch} is out of range: there are N = {N}")
     if weights.ndim == 4:
         weights, heads = weights[batch], heads[batch]
+    concat, out = (one_head(find(layer, name), name, head=batch, shared=True) for name in ("concat", "out"))
     if weights.ndim != 3:
         raise ValueError(f"layer must have several heads: its weights are {weights.shape}; use plot_walkthrough")
     H, L, S = weights.shape
@@ -51,10 +56,11 @@ def plot_multi_head(layer, *, batch=0, mask=None, title=None, lang="en", size=No
     rows, columns = read_both(*tokens_of(layer, None, None), L, S)
     shown = min(H, MOST_HEADS)
     more = (f"（画了 {shown} 个）", f" ({shown} drawn)") if shown < H else ("", "")
-    title = title or captions.title(
+    finding = captions.title(
         lang, f"{H} 个头{more[0]}各看各的，concat 把答案并排放好，W_O 把它们混合成 out",
         f"{H} heads{more[1]} look, concat lays their answers side by side, W_O mixes them into out")
-    page = open_page(lambda *room: HeadsLayout(*room, shown, L, S, d_v, D, rows, columns, title), fig=fig, ax=ax,
+    above = finding if title is None else title
+    page = open_page(lambda *room: HeadsLayout(*room, shown, L, S, d_v, D, rows, columns, above), fig=fig, ax=ax,
                      size=size)
     layout = page.layout
     values = signed_scale(heads)
@@ -104,7 +110,7 @@ def plot_multi_head(layer, *, batch=0, mask=None, title=None, lang="en", size=No
         for h, what in enumerate(does)) + say(one, "。", "."))
     blocks = [f"Head {h}\n" + table(weights[h], rows, columns, sums=True) for h in range(shown)]
     blocks += ["out\n" + table(out, rows, [str(n) for n in range(D)])]
-    return finish(page, alt, "\n\n".join([title, *blocks]))
+    return finish(page, alt, "\n\n".join([title or finding, *blocks]))
 
 
 def _hue(h):
@@ -139,7 +145,7 @@ class HeadsLayout:
         self.out = self.projection + D * self.cell + 0.9 + row_room(rows) / 2
         wide = self.out + D * self.cell + 0.3
         self.title = fold(title, wide - 0.3, 12)
-        self.first = 0.36 + LINE * (self.title.count("\n") + 1) + self.labels + 0.2
+        self.first = 0.36 + title_room(self.title) + self.labels + 0.2
         self.step = L * self.cell + 0.34
         down = self.first + heads * self.step
         self.thin = min(self.cell, (down - self.first) / max(heads * d_v, 1))

@@ -13,7 +13,7 @@ from matplotlib.path import Path
 
 from ..engine.arguments import is_number
 from ..words.colours import GREY
-from ..words.terminal import shorten, width, wrap
+from ..words.terminal import shorten, wrap
 from .figure import Picture
 
 NATURAL = 13.0                  # design inches across, where nothing else is asked for
@@ -221,9 +221,9 @@ def fold(text, room, size, most=2):
     return "\n".join(found)
 
 
-def wide_of(text, size):
-    """About how many inches a text takes at a type of ``size`` points."""
-    return max(map(width, text.split("\n")), default=0) * EM * size / 72
+def title_room(title):
+    """Inches down that the lines of a title take; none where there is no title."""
+    return LINE * (title.count("\n") + 1) if title else 0.0
 
 
 def foreground():

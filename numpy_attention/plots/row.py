@@ -9,7 +9,7 @@ from ..words.terminal import width
 from .captions import in_both, key_axis, query_axis
 from .drawing import small_bar
 from .matrix import draw_matrix, table
-from .page import LINE, fold, open_page
+from .page import fold, open_page, title_room
 from .tokens import column_room, row_room
 
 WIDEST = {1: 8.0, 2: 4.5, 3: 3.2}
@@ -56,7 +56,7 @@ class RowLayout:
         self._place(room, tall, panels, L, S, best[0], bars, lang)
         wide = min(max(self.wide, min(room, 0.35 + 0.0955 * max(map(width, title.split("\n"))))), max(room, self.wide))
         self.title, self.footer = fold(title, wide - 0.3, 12), fold(footer, wide - 0.3, 9)
-        self.head = 0.2 + LINE * (self.title.count("\n") + 1)
+        self.head = 0.2 + title_room(self.title)
         below = 0.2 + 0.17 * bool(footer) * (self.footer.count("\n") + 1)
         self.corners = [(x, y + self.head) for x, y in self.corners]
         self.size = wide, self.head + self.tall + below

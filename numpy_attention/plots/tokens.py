@@ -27,10 +27,11 @@ def read_tokens(tokens, count, name, axis):
 def read_both(query_tokens, key_tokens, L, S):
     """Row and column labels of an (L, S) map. One list serves both axes only when L equals S."""
     given = query_tokens if query_tokens is not None else key_tokens
+    only_keys = query_tokens is None
     if L == S and given is not None:
         query_tokens = given if query_tokens is None else query_tokens
         key_tokens = given if key_tokens is None else key_tokens
-    rows = read_tokens(query_tokens, L, "query_tokens", f"L = {L} queries (rows)")
+    rows = read_tokens(query_tokens, L, "key_tokens" if only_keys else "query_tokens", f"L = {L} queries (rows)")
     columns = read_tokens(key_tokens, S, "key_tokens", f"S = {S} keys (columns)")
     if given is not None and (query_tokens is None or key_tokens is None):
         missing = "key_tokens" if key_tokens is None else "query_tokens"

@@ -1,4 +1,10 @@
-"""Attention as one strip of matrices: forward from left to right, and every gradient right below its own matrix."""
+"""Attention as one strip of matrices: forward from left to right, and every gradient right below its own matrix.
+
+Where a cell or a query is pointed at, what it was made from is framed and written out.
+"""
+
+import math
+from numbers import Integral
 
 import numpy as np
 
@@ -7,12 +13,13 @@ from ..words.languages import each, say
 from . import captions, strip
 from .drawing import reach, signed_scale, small_bar, weight_scale
 from .figure import finish, styled
-from .highlight import explain, frames, read_highlight
-from .inputs import count_heads, hidden_cells, pretty
-from .matrix import draw_matrix, outline
+from .inputs import count_heads, hidden_cells, pretty, read_trace
+from .matrix import draw_matrix, number, outline
 from .page import open_page
 from .statistics import finding
 from .tokens import read_tokens
+
+MOST_TERMS = 6
 
 
 @styled
@@ -23,7 +30,7 @@ def plot_walkthrough(
     """Draw a traced attention: Q, Kᵀ, scores, weights, V and output, with the backward half mirrored underneath.
 
     Args:
-        trace: a trace of scaled dot-product or multi-head attention, forward or forward and backward.
+        trace: a trace of scaled dot-product or multi-head attention, forward or forward and backward; or the layer.
         highlight: a query i, or a cell (i, j): what it was made from is framed and the sum written out.
         mask: boolean, True where a query may attend; hidden weights are hatched. The trace's own unless given.
         head, batch: which head and which item of the batch to show; plot_multi_head shows all heads.
@@ -44,6 +51,7 @@ def plot_walkthrough(
     >>> figure.plain_text.splitlines()[-1]
     'product[我, AI] = 1·2 + 0·2 + 1·2 + 0·2 = 4  →  ÷ √4 = 2  →  exp(2) / (exp(0) + exp(1) + exp(2)) = 0.67'
     """
+    trace = read_trace(trace)
     columns = strip.used_columns(trace)
     halves = [{column.name: strip.matrix_of(trace, prefix + column.name, column, head, batch) for column in columns}
               for prefix in ("", "d")]
@@ -55,7 +63,7 @@ def plot_walkthrough(
     cell = read_highlight(highlight, L, S)
     made = explain(halves[0], cell, tokens) if cell else ""
     heads = count_heads(trace)
-    title = title or captions.each_line(
+    found = captions.each_line(
         lang, lambda one: trace.title + _which(head, heads, one) + say(one, "：", ": ")
         + finding(halves[0]["weights"], tokens["L"], tokens["S"], one, hidden))
 
@@ -64,7 +72,8 @@ def plot_walkthrough(
 
     shapes = {"L": L, "S": S, "d_k": d_k, "d_v": d_v}
     sums = (("weights",), ("scores",))[: len(halves)]
-    page = open_page(lambda *room: strip.StripLayout(*room, columns, shapes, tokens, sums, formula, title, made),
+    above = found if title is None else title
+    page = open_page(lambda *room: strip.StripLayout(*room, columns, shapes, tokens, sums, formula, above, made),
                      fig=fig, ax=ax, size=size)
     layout = page.layout
     scales = _scales(columns, halves, same_scale)
@@ -84,7 +93,7 @@ def plot_walkthrough(
     _bars(page, layout, scales, same_scale, len(halves) > 1, hidden is not None, lang)
     alt = each(lang, lambda one: captions.walkthrough_alt_text(trace, halves, tokens, _which(head, heads, one), one))
     return finish(page, f"{alt} {made}".strip(),
-                  captions.walkthrough_plain_text(trace, title, columns, halves, tokens, made))
+                  captions.walkthrough_plain_text(trace, title or found, columns, halves, tokens, made))
 
 
 def _which(head, heads, lang):
@@ -175,3 +184,69 @@ def _bars(page, layout, scales, same, backward, masked, lang):
     if masked:
         page.write(0.5 + step * len(roles), layout.bars, say(lang, "斜线：掩码遮住", "hatched: hidden by the mask"),
                    ha="left", fontsize=8, color=GREY, room=layout.width - 0.6 - step * len(roles))
+
+
+def read_highlight(highlight, L, S):
+    """``highlight`` as (i, j), where j is None for a whole query; None if there is none.
+
+    >>> read_highlight(1, 3, 3), read_highlight((0, -1), 3, 4)
+    ((1, None), (0, 3))
+    """
+    if highlight is None:
+        return None
+    given = highlight if isinstance(highlight, (tuple, list)) else (highlight,)
+    if not 1 <= len(given) <= 2 or not all(
+            isinstance(index, Integral) and not isinstance(index, bool) for index in given):
+        raise TypeError(f"highlight must be a query i or a cell (i, j), not {highlight!r}")
+    for index, size, axis in zip(given, (L, S), ("L", "S"), strict=False):
+        if not -size <= index < size:
+            raise ValueError(f"highlight {highlight!r} is out of range: there are {axis} = {size}")
+    i, j = (*given, None)[:2]
+    return i % L, None if j is None else j % S
+
+
+def frames(column, cell):
+    """Blocks to frame in one column of the strip: (row, column, rows, columns), None for all there are."""
+    i, j = cell
+    if column.rows == "L":
+        # A matrix of L by S shows the cell itself, the others show the whole row of the query.
+        return [(i, j, 1, 1)] if column.columns == "S" and j is not None else [(i, 0, 1, None)]
+    if j is None:
+        return []
+    return [(0, j, None, 1)] if column.columns == "S" else [(j, 0, 1, None)]
+
+
+def explain(matrices, cell, tokens):
+    """The sum behind a cell, or the mixture behind a query, written out.
+
+    >>> one = np.ones((1, 1))
+    >>> matrices = {"Q": one, "K": 2 * one, "product": 2 * one, "scores": 2 * one, "weights": one}
+    >>> explain(matrices, (0, 0), {"L": ["a"], "S": ["b"]})
+    'product[a, b] = 1·2 = 2  →  ÷ √1 = 2  →  exp(2) / (exp(2)) = 1'
+    """
+    i, j = cell
+    row = tokens["L"][i]
+    if j is None:
+        pairs = zip(matrices["weights"][i], tokens["S"], strict=True)
+        return f"heads[{row}] = " + _sum(f"{number(weight)}·V[{token}]" for weight, token in pairs)
+    q, k = matrices["Q"][i], matrices["K"][:, j]
+    scores, weight = matrices["scores"][i], matrices["weights"][i, j]
+    made = (f"product[{row}, {tokens['S'][j]}] = "
+            + _sum(f"{_short(a)}·{_short(b)}" for a, b in zip(q, k, strict=True)) + f" = {_short(q @ k)}")
+    # A mask, a bias or a cap takes part in a score or weight too: then only the result is stated.
+    scaled = np.isclose(q @ k / math.sqrt(len(q)), scores[j])
+    made += f"  →  ÷ √{len(q)} = {_short(scores[j])}" if scaled else f"  →  scores = {_short(scores[j])}"
+    exponentials = np.exp(scores - scores.max())
+    if np.isclose(exponentials[j] / exponentials.sum(), weight):
+        row_sum = _sum(f"exp({_short(score)})" for score in scores)
+        return f"{made}  →  exp({_short(scores[j])}) / ({row_sum}) = {_short(weight)}"
+    return f"{made}  →  weights = {_short(weight)}"
+
+
+def _sum(terms):
+    terms = list(terms)
+    return " + ".join(terms[:MOST_TERMS]) + " + …" * (len(terms) > MOST_TERMS)
+
+
+def _short(value):
+    return number(value, 0 if value == round(value) else 2) if np.isfinite(value) else number(value)
