@@ -8,6 +8,7 @@ decided by its settings alone, so it does not matter who does it.
 import contextlib
 import functools
 import os
+import signal
 import sys
 from concurrent.futures import Executor, Future
 
@@ -113,11 +114,15 @@ def processes(workers=None):
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))      # small products are slower with two threads than with one
     try:
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as executor:
+        others = multiprocessing.active_children()
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), signal.signal,
+                                 (signal.SIGINT, signal.SIG_IGN)) as executor:      # Ctrl-C is for us to hear
             try:
                 yield executor
-            except BaseException:
-                executor.shutdown(cancel_futures=True)      # after Ctrl-C nothing new begins
+            except BaseException:                                                   # nobody waits for the rest
+                for process in multiprocessing.active_children():
+                    if process not in others:
+                        process.terminate()
                 raise
     finally:
         for name, value in before.items():
