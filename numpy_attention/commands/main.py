@@ -44,6 +44,9 @@ class Parser(argparse.ArgumentParser):
 def main(argv=None):
     """Run one command line. Returns the exit status: 0 done, 1 a check failed, 2 wrong usage."""
     argv = sys.argv[1:] if argv is None else list(argv)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:              # closed by the caller, as with `>&-`
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))    # noqa: SIM115  (until we end)
     set_encoding(sys.stdout, sys.stderr)
     try:
         arguments = parser(argv).parse_args(argv)

@@ -172,10 +172,10 @@ class Layer:
         return "\n  ".join(lines)
 
 
-def known_layer(layer):
-    """`layer`, if it is one, or an error."""
+def known_layer(layer, name="layer"):
+    """`layer`, if it is one, or an error that names it."""
     if not isinstance(layer, Layer):
-        raise TypeError(f"layer must be a layer, such as na.Linear(3, 2), or a model made of layers; got {layer!r}")
+        raise TypeError(f"{name} must be a layer, such as na.Linear(3, 2), or a model made of layers; got {layer!r}")
     return layer
 
 

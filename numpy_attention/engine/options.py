@@ -11,12 +11,22 @@ from .layer import Layer, parts
 
 def attention_part(attention, dropout):
     """What a caller wants the heads to do with Q, K, V, or an error that says what such a layer is."""
-    if not isinstance(attention, Layer):
+    if not isinstance(attention, Layer) or not _takes_three(type(attention)):
         raise TypeError("attention must be a layer that is called with Q, K, V, such as "
                         f"na.ScaledDotProductAttention(); got {attention!r}")
     if dropout:
         raise ValueError("give dropout to the attention that you hand in: attention=...(dropout=...)")
     return attention
+
+
+@functools.cache
+def _takes_three(cls):
+    """Can a layer of this class be called with three arrays?"""
+    try:
+        inspect.signature(cls.forward).bind("self", "Q", "K", "V")
+    except TypeError:
+        return False
+    return True
 
 
 def options_given(layer, **options):

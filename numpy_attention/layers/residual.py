@@ -6,7 +6,7 @@ numbers at one size. The paper puts it behind the sum (post-norm); most models o
 (pre-norm), so that the way around is a sum and nothing else.
 """
 from ..engine.arguments import switch
-from ..engine.layer import Layer
+from ..engine.layer import Layer, known_layer
 from ..engine.options import those_given
 from ..engine.shapes import check_same_shape
 from .variants.dropout import Dropout
@@ -34,7 +34,8 @@ class Residual(Layer):
 
     def __init__(self, layer, norm=None, *, norm_first=False, dropout=0.0, rng=None):
         super().__init__()
-        self.layer, self.norm, self.dropout = layer, norm, Dropout(dropout, rng=rng)
+        self.layer, self.norm = known_layer(layer), None if norm is None else known_layer(norm, "norm")
+        self.dropout = Dropout(dropout, rng=rng)
         norm_first = switch("norm_first", norm_first)
         self.pre = norm is not None and norm_first
         self.post = norm is not None and not norm_first

@@ -140,3 +140,12 @@ def test_as_wide_as_the_screen(line, capsys, monkeypatch, tmp_path):
     assert max(map(width, narrow)) <= 40
     if line in ("step --plain", "claims --list"):               # the others tell how long something took
         assert lines("1") == narrow != lines("500") == lines("80") == lines("")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("line", ["--forward-only", "step", "course list"])
+def test_a_stream_that_is_closed(line, closed):
+    done = subprocess.run(f'"{sys.executable}" -m numpy_attention {line} {closed}', shell=True, capture_output=True,
+                          env={**os.environ, "PYTHONPATH": str(Path(na.__file__).parents[1])}, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0 and done.stderr == b""

@@ -175,3 +175,18 @@ def test_a_view_made_before_an_array_was_closed_changes_nothing():
     view[...] = 0
     layer.backward(dout)
     np.testing.assert_array_equal(layer.grads["W"], before)
+
+
+@pytest.mark.parametrize("wrong", [None, "softmax", na.Linear, na.Linear(4, 4).forward, 1], ids=repr)
+def test_only_layers_are_parts(wrong):
+    with pytest.raises(TypeError, match="^layer must be a layer"):
+        na.Residual(wrong)
+    if wrong is not None:
+        with pytest.raises(TypeError, match="^norm must be a layer"):
+            na.Residual(na.Linear(4, 4), wrong)
+
+
+@pytest.mark.parametrize("wrong", ["flash", na.RotaryAttention, na.Softmax(), na.Linear(4, 4)], ids=repr)
+def test_an_attention_takes_three_arrays(wrong):
+    with pytest.raises(TypeError, match="attention must be a layer that is called with Q, K, V"):
+        na.MultiHeadAttention(4, 2, attention=wrong)
