@@ -20,6 +20,7 @@ import numpy as np
 import numpy_attention as na
 from numpy_attention import course
 from numpy_attention.walkthrough.text import step_text
+from numpy_attention.words.languages import lines
 
 np.set_printoptions(precision=4, suppress=True)
 trace = na.worked_example("by-hand").trace(backward=False)
@@ -38,7 +39,7 @@ trace = na.worked_example("by-hand").trace(backward=False)
 
 # %%
 for name in ("Q", "K", "V"):
-    print(step_text(trace, name), end="\n\n")
+    print(step_text(trace, name, lang="both"), end="\n\n")
 
 # %% [markdown]
 # ## 第一步：谁和谁匹配？ · Step 1: who matches whom?
@@ -65,12 +66,12 @@ course.predict("Q[我] · K[我]", guess, float(Q[0] @ K[0]))
 # 我 does not match itself at all: the two rows are never non-zero in the same place. The example comes from an interview
 # guide, which prints `1` here. That is a misprint; at the end of this lesson we find all of them.
 #
-# 九个点积一次算完，就是一次矩阵乘法 Q Kᵀ：
+# 九个点积一次算完，就是一次矩阵乘法 $QK^\top$：
 #
-# All nine dot products at once are one matrix product, Q Kᵀ:
+# All nine dot products at once are one matrix product, $QK^\top$:
 
 # %%
-print(step_text(trace, "product"))
+print(step_text(trace, "product", lang="both"))
 
 # %% [markdown]
 # ## 第二步：缩小 · Step 2: scale
@@ -80,7 +81,7 @@ print(step_text(trace, "product"))
 # Divide by √d_k. Here d_k = 4 (four numbers in a row), so we divide by 2. Notebook 04 finds out why, by experiment.
 
 # %%
-print(step_text(trace, "scores"))
+print(step_text(trace, "scores", lang="both"))
 
 # %% [markdown]
 # ## 第三步：分数变成份额 · Step 3: from scores to shares
@@ -134,7 +135,7 @@ course.check("one-row-by-hand", my_row)
 # Compare with the computer:
 
 # %%
-print(step_text(trace, "weights"))
+print(step_text(trace, "weights", lang="both"))
 
 # %% [markdown]
 # ## 第四步：取回内容 · Step 4: gather the content
@@ -145,7 +146,7 @@ print(step_text(trace, "weights"))
 # repeat the weights, so you can see whose content arrived, and how much of it.
 
 # %%
-print(step_text(trace, "heads"))
+print(step_text(trace, "heads", lang="both"))
 
 # %% [markdown]
 # ## 一张图 · The picture
@@ -289,10 +290,10 @@ example = na.worked_example("by-hand")
 for mistake in example.corrections:
     right = trace[mistake.step].value[trace.query_tokens.index(mistake.token)]
     print(f"{mistake.step}, {mistake.token}: printed {mistake.printed}, right {tuple(right.round(4).tolist())}")
-    print(f"    {mistake.note_zh}\n    {mistake.note_en}")
+    print(*lines(lang="both", zh=mistake.note_zh, en=mistake.note_en), sep="\n")
 
 wrong_rows = len(example.corrections)
-print(f"\n{wrong_rows} rows are wrong; 错了 {wrong_rows} 行。")
+print("错了几行 wrong rows:", wrong_rows)
 
 # %% [markdown]
 # 结论却没有变：每个词元最看重的都是 AI。**手算一遍，再让程序验证**，这就是整门课的方法。

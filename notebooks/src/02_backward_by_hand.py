@@ -45,7 +45,7 @@ Q, K, V, weights, dheads = (trace[name].value for name in ("Q", "K", "V", "weigh
 # see where it flows.
 
 # %%
-print(step_text(trace, "dheads"))
+print(step_text(trace, "dheads", lang="both"))
 
 # %% [markdown]
 # ## 第一步：heads = weights V · Step 1
@@ -56,8 +56,8 @@ print(step_text(trace, "dheads"))
 # reads the table of weights the other way round.
 
 # %%
-print(step_text(trace, "dV"), end="\n\n")
-print(step_text(trace, "dweights"))
+print(step_text(trace, "dV", lang="both"), end="\n\n")
+print(step_text(trace, "dweights", lang="both"))
 
 # %% [markdown]
 # ## 第二步：穿过 softmax · Step 2: through the softmax
@@ -185,7 +185,7 @@ for function in (with_jacobian, one_line):
 # Back to our example:
 
 # %%
-print(step_text(trace, "dscores"))
+print(step_text(trace, "dscores", lang="both"))
 
 # %% [markdown]
 # ## 第三步：scores = Q Kᵀ / √d_k · Step 3
@@ -196,7 +196,7 @@ print(step_text(trace, "dscores"))
 
 # %%
 for name in ("dproduct", "dQ", "dK"):
-    print(step_text(trace, name), end="\n\n")
+    print(step_text(trace, name, lang="both"), end="\n\n")
 
 # %% [markdown]
 # ## 一张图 · The picture
@@ -282,7 +282,7 @@ for bug, dscores in wrong.items():
     print(f"{bug}: {'passes 通过了' if np.allclose(dscores, right) else 'is caught 被抓到'}")
 
 # %% [markdown]
-# 不管分数是多少，每一行权重之和都是 1，Loss 是常数，正确的梯度全是零：**返回零、符号反了、大了一倍，都能通过。** 只有本来不该是零却算出了别的数的错误才会露馅。所以第 03 课用随机的上游梯度。
+# 不管分数是多少，每一行权重之和都是 1，Loss 是常数，正确的梯度全是零：**返回零、符号反了、大了一倍，都能通过。** 只有把本该是零的地方算成了别的数，才会露馅。所以第 03 课用随机的上游梯度。
 #
 # Each row of weights sums to 1 whatever the scores are, so this loss is constant and its right gradient zero: **plain zeros, a wrong sign and a wrong factor
 # all pass.** Only what should be zero and is not gets caught. That is why lesson 03 uses a random upstream gradient.
@@ -362,13 +362,13 @@ course.predict("weights[我, 爱]", guess, float(attention.weights[0, 1]))
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 矩阵乘法 C = A B 的反向传播是 dA = dC Bᵀ、dB = Aᵀ dC；注意力里有两次乘法，所以用两遍，再加上 softmax 和 1/√d_k。
-# 2. softmax 的反向传播是 p ∘ (d − Σ p ∘ d)，不用建雅可比矩阵；每一行的分数梯度之和为 0，因为份额此消彼长。
+# 1. 矩阵乘法 $C = AB$ 的反向传播是 $dA = dC\,B^\top$、$dB = A^\top dC$；注意力里有两次乘法，所以用两遍，再加上 softmax 和 1/√d_k。
+# 2. softmax 的反向传播是 $p \circ (d - \sum p \circ d)$，不用建雅可比矩阵；每一行的分数梯度之和为 0，因为份额此消彼长。
 # 3. 测试反向传播时上游梯度要随机：全 1 会让 softmax 的正确梯度恒为零，返回零、写错符号或倍数都查不出来。
 #
-# 1. For C = A B, dA = dC Bᵀ and dB = Aᵀ dC. Attention has two products, so the rule is used twice, with the softmax and
+# 1. For $C = AB$, $dA = dC\,B^\top$ and $dB = A^\top dC$. Attention has two products, so the rule is used twice, with the softmax and
 #    the factor 1/√d_k in between.
-# 2. Softmax backward is p ∘ (d − Σ p ∘ d), without ever building the Jacobian. Each row of score gradients sums to 0,
+# 2. Softmax backward is $p \circ (d - \sum p \circ d)$, without ever building the Jacobian. Each row of score gradients sums to 0,
 #    because shares compete.
 # 3. Test a backward pass with a random upstream gradient: with ones the softmax's right gradient is zero, and plain zeros, a wrong sign
 #    or a wrong factor do not show.

@@ -76,7 +76,7 @@ course.predict("h", guess, best)
 # what is left is mostly rounding. "Smaller, to be safe" is just what one should not do:
 
 # %% tags=["varies"]
-print(f"h = 1e-8 比 h = 1e-5 差 {errors[1e-8] / errors[1e-5]:.0f} 倍 · times worse")
+print(f"误差之比 ratio of the errors, h = 1e-8 / 1e-5: {errors[1e-8] / errors[1e-5]:.0f}")
 
 # %% [markdown]
 # ## 一张图 · The picture
@@ -113,7 +113,7 @@ def loss32(Q):
 
 
 def central32(h):
-    with np.errstate(all="ignore"):         # a nudge that is lost in rounding divides by zero
+    with np.errstate(all="ignore"):         # 动得太小会被舍入抹掉，除以零 a nudge that is lost in rounding divides by zero
         return error(central(loss32, Q.astype(np.float32), np.float32(h)).astype(float))
 
 
@@ -176,7 +176,7 @@ course.check("numeric-gradient", numeric_gradient)
 
 # %% tags=["varies"]
 for h in (1e-5, 1e-20, 1e-100):
-    print(f"h = {h:g}: relative error {error(complex_step(loss, Q, h)):.0e}")
+    print(f"h = {h:g}: 相对误差 relative error {error(complex_step(loss, Q, h)):.0e}")
 
 # %% [markdown]
 # ### 练习二 · Exercise 2
@@ -289,7 +289,7 @@ def off(measured):
     return float(abs(measured - slope()) / abs(slope()))
 
 
-print(f"right:   {len(params)} arrays, {sum(p.size for p in params.values()):,} numbers")
+print(f"数组 arrays: {len(params)}, 数 numbers: {sum(p.size for p in params.values()):,}")
 assert off(by_central) < 1e-9
 assert off(by_complex) < 1e-12
 before = slope()

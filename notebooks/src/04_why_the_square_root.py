@@ -147,7 +147,7 @@ print("mean |dscores|", {name: [round(float(v), 4) for v in values] for name, va
 print("|dQ|, no scale over ÷ √d_k:", ratio.round(1))
 course.curves(sizes, {"dscores, no scale": felt["no scale"], "dscores, ÷ √d_k": felt["÷ √d_k"], "dQ, no scale": arrives["no scale"],
                       "dQ, ÷ √d_k": arrives["÷ √d_k"]}, log="xy", xlabel="d_k", ylabel="mean |gradient|", limits=(1e-4, 1),
-              title="分数的梯度变小，Q 的梯度反而更大 · The scores' gradient shrinks, that of Q is larger",
+              title="分数的梯度变小，Q 的梯度反而更大 · The gradient of the scores shrinks, that of Q is larger",
               alt="Over d_k the gradient of the scores shrinks without the scale and stays level with it; that of Q is larger without the scale at every d_k.")
 
 # %%
@@ -257,8 +257,8 @@ for seed in (0, 1):
     na.training.alter.start_smaller(model)
     smaller.append(na.training.train("induction", model, steps=300, stop_at=0.99, seed=seed, progress=False))
 
-print("no scale, lr 0.01 ÷ 3:", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in slower))
-print("no scale, small start:", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in smaller))
+print("不除，学习率降到三分之一 no scale, a third of the rate:", *(f"{run.accuracy:.2f}, 步数 steps {run.step};" for run in slower))
+print("不除，初值小 no scale, small start:", *(f"{run.accuracy:.2f}, 步数 steps {run.step};" for run in smaller))
 
 # %% tags=["experiment"]
 assert failed == ["induction"]
@@ -274,8 +274,8 @@ assert min(run.accuracy for run in smaller) > 0.95
 # %% tags=["varies", "experiment"]
 two_heads = na.training.train("induction", heads=2, steps=300, stop_at=0.95, d_k=64, scale=1.0, progress=False)
 scaled = {d_k: na.training.train("induction", steps=300, stop_at=0.95, d_k=d_k, progress=False) for d_k in (4, 64, 1024)}
-print(f"no scale, two heads a layer 每层两个头: {two_heads.accuracy:.2f} after {two_heads.step} steps")
-print("÷ √d_k:", {d_k: f"{run.accuracy:.2f} after {run.step} steps" for d_k, run in scaled.items()})
+print(f"不除，每层两个头 no scale, two heads a layer: {two_heads.accuracy:.2f}, 步数 steps {two_heads.step}")
+print("÷ √d_k:", {d_k: f"{run.accuracy:.2f}, 步数 steps {run.step}" for d_k, run in scaled.items()})
 
 # %% tags=["experiment"]
 assert two_heads.accuracy > 0.9

@@ -38,12 +38,12 @@ np.set_printoptions(precision=2, suppress=True)
 
 # %%
 titles = np.array([[1., 0, 0], [0, 1, 0], [0, 0, 1]])               # K: 猫 cat, 狗 dog, 鱼 fish
-pages = np.array([[7., 7], [2, 9], [4, 0]])                         # V: what the pages say
+pages = np.array([[7., 7], [2, 9], [4, 0]])                         # V: 正文 what the pages say
 query = np.array([[0., 12, 0]])                                     # Q: 狗 dog
 
 attention = na.ScaledDotProductAttention()
-print("V = pages:  ", attention(query, titles, pages)[0])
-print("V = titles: ", attention(query, titles, titles)[0], "← 只拿回了标题 only the title comes back")
+print("V = 正文 pages:", attention(query, titles, pages)[0])
+print("V = 标题 titles:", attention(query, titles, titles)[0], "← 只拿回了标题 only the title comes back")
 
 # %% [markdown]
 # 在这个最小的搜索引擎里，没有 W_V，拿回来的就是「标题」：你本来就知道的东西。真正的一层后面还有 W_O，那时候情况会变，本课后面再量。
@@ -79,7 +79,7 @@ assert preferred == "AI 我 爱"
 
 # %%
 louder = cycle["K"].value.copy()
-louder[1] *= 2                                                      # 只改「爱」的键 only the key of 爱
+louder[1] *= 2                                                      # 只改「爱」的键 only this key
 before = attention(cycle["Q"].value, cycle["K"].value, cycle["V"].value), attention.cache["scores"][1], attention.weights[1]
 after = attention(cycle["Q"].value, louder, cycle["V"].value), attention.cache["scores"][1], attention.weights[1]
 print("爱 → 我: score 分数", before[1][0], "→", after[1][0], "  weight 权重", before[2][0].round(2), "→", after[2][0].round(2))
@@ -140,9 +140,9 @@ D, d_k = 512, 64
 course.predict("2·D·d_k / D²", guess, 2 * D * d_k / D**2)
 
 # %% [markdown]
-# 在训练好的头上量一量：每个头的 M = W_Q W_Kᵀ 是 32 × 32 的，秩却只有 8；它对称吗？W_V W_O 是另一对，同样的道理：一个头交出去的是 x W_V W_O，秩最多是 d_v。
+# 在训练好的头上量一量：每个头的 $M = W_Q W_K^\top$ 是 32 × 32 的，秩却只有 8；它对称吗？W_V W_O 是另一对，同样的道理：一个头交出去的是 $x W_V W_O$，秩最多是 d_v。
 #
-# Measure it on trained heads: each head's M is 32 × 32, but of rank 8 only; is it symmetric? W_V W_O is the other pair: what a head hands over is x W_V W_O, of rank d_v at most.
+# Measure it on trained heads: each head's M is 32 × 32, but of rank 8 only; is it symmetric? W_V W_O is the other pair: what a head hands over is $x W_V W_O$, of rank d_v at most.
 
 # %% tags=["varies", "experiment"]
 four = na.training.train("offsets", steps=300, stop_at=0.995, progress=False)
@@ -153,8 +153,8 @@ for head in range(4):
     M, handed = W_Q[:, own] @ W_K[:, own].T, W_V[:, own] @ W_O[own]
     unlike = np.linalg.norm(M - M.T) / np.linalg.norm(M + M.T)
     singular = np.linalg.svd(M, compute_uv=False)
-    print(f"head {head}: M is {M.shape}, rank {np.linalg.matrix_rank(M, tol=1e-4)}, singular values {singular[:9].round(1)}, "
-          f"|M − Mᵀ| / |M + Mᵀ| = {unlike:.2f}; W_V W_O has rank {np.linalg.matrix_rank(handed, tol=1e-4)}")
+    print(f"头 head {head}: M {M.shape}, 秩 rank {np.linalg.matrix_rank(M, tol=1e-4)}, 奇异值 singular values {singular[:9].round(1)}, "
+          f"|M − Mᵀ| / |M + Mᵀ| = {unlike:.2f}; W_V W_O 的秩 rank {np.linalg.matrix_rank(handed, tol=1e-4)}")
     assert np.linalg.matrix_rank(M, tol=1e-4) <= 8 and np.linalg.matrix_rank(handed, tol=1e-4) <= 8
     assert unlike > 0.3
 
@@ -194,7 +194,7 @@ for task in ("reverse", "shift"):
                                    progress=False) for seed in range(3)]
         learned[task, tied] = sum(run.stopped == "learned" for run in three)
         runs[task, tied] = three[0]
-        print(f"{task:8} {'W_K = W_Q ' if tied else 'W_Q, W_K '}  learned in {learned[task, tied]} of 3 runs 学会, accuracy",
+        print(f"{task:8} {'W_K = W_Q ' if tied else 'W_Q, W_K '}  三次里学会 learned, of 3 runs: {learned[task, tied]}; 正确率 accuracy",
               *(f"{run.accuracy:.2f}" for run in three))
 
 course.predict("W_K = W_Q", guess, ", ".join(task for task in ("reverse", "shift") if learned[task, True] == 3))
@@ -322,9 +322,9 @@ guess_line = None
 two_heads = [na.training.train("shift", tied=True, heads=2, d_model=32, steps=400, stop_at=0.99, seed=seed, progress=False) for seed in range(3)]
 masked = [na.training.train("shift", tied=True, causal=True, d_model=32, steps=400, seed=seed, progress=False) for seed in range(2)]
 line = [na.training.train(na.training.task("shift", ring=False), tied=True, d_model=32, steps=400, stop_at=0.99, seed=seed, progress=False) for seed in range(3)]
-print("two heads:  ", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in two_heads))
-print("causal mask:", *(f"{run.accuracy:.2f}" for run in masked), f" of {(9 + 0.1) / 10:.2f}")
-print("no ring:    ", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in line))
+print("两个头 two heads:", *(f"{run.accuracy:.2f}, 步数 steps {run.step};" for run in two_heads))
+print("因果掩码 causal mask:", *(f"{run.accuracy:.2f}" for run in masked), f"/ {(9 + 0.1) / 10:.2f}")
+print("首尾不相接 no ring:", *(f"{run.accuracy:.2f}, 步数 steps {run.step};" for run in line))
 course.predict(("两个头 two heads", guess_two_heads, all(run.accuracy > 0.98 for run in two_heads)),
                ("因果掩码 causal mask", guess_masked, all(run.accuracy > 0.88 for run in masked)),
                ("首尾不相接 no ring", guess_line, all(run.accuracy > 0.98 for run in line)))
@@ -365,17 +365,17 @@ def without_W_V(name, heads, seed):
 
 found = {name: [without_W_V(name, heads, seed) for seed in (0, 1)] for name, heads in (("reverse", 1), ("induction", 1), ("offsets", 4))}
 for name, pair in found.items():
-    print(f"{name:10} V = x:", *(f"{run.accuracy:.2f} after {run.step} steps;" for run in pair))
+    print(f"{name:10} V = x:", *(f"{run.accuracy:.2f}, 步数 steps {run.step};" for run in pair))
 course.predict("V = x", guess, all(run.accuracy > 0.95 for run in found["induction"]))
 
 # %% tags=["experiment"]
 assert min(run.accuracy for pair in found.values() for run in pair) > 0.95
 
 # %% [markdown]
-# 照样学会，步数也差不多。因为一层里还有 W_O：真正交出去的是 x W_V W_O，**只有一个头时 W_V W_O 就是一个矩阵**，W_V 什么也没有多给。那 W_V 有什么用？让每个头只搬运自己的 d_v 个数，
+# 照样学会，步数也差不多。因为一层里还有 W_O：真正交出去的是 $x W_V W_O$，**只有一个头时 W_V W_O 就是一个矩阵**，W_V 什么也没有多给。那 W_V 有什么用？让每个头只搬运自己的 d_v 个数，
 # 而且各搬各的；否则每个头都要搬运全部 D 个数（这里 V = x 切成了几份，是「搬哪几个」固定了）。W_O 的用处：把各头的结果写回到该写的方向上，混合各个头。
 #
-# It is learned all the same, in about as many steps. For there is W_O: what is handed over is x W_V W_O, and **with one head W_V W_O is one matrix**, to which W_V adds nothing. What is W_V for,
+# It is learned all the same, in about as many steps. For there is W_O: what is handed over is $x W_V W_O$, and **with one head W_V W_O is one matrix**, to which W_V adds nothing. What is W_V for,
 # then? It lets a head carry d_v numbers instead of D, and each head other ones (here x was cut into pieces, so that which numbers a head carries was fixed). And W_O writes what the heads have
 # found where it belongs, and mixes the heads.
 
@@ -399,9 +399,9 @@ assert min(run.accuracy for run in three) > 0.5
 # %% [markdown] tags=["sample"]
 # <details><summary>参考答案 · A sample answer</summary>
 #
-# 没有唯一的答案。比如合成 M = W_Q W_Kᵀ 和 W_V W_O：一个头的计算一点不变，但每个都是 D × D，参数变多，K 也不能只缓存 d_k 个数。或者 W_Q = W_K 而且 V = x：省下两个，分数变对称，内容要靠 W_O 来选。
+# 没有唯一的答案。比如合成 $M = W_Q W_K^\top$ 和 W_V W_O：一个头的计算一点不变，但每个都是 D × D，参数变多，K 也不能只缓存 d_k 个数。或者 W_Q = W_K 而且 V = x：省下两个，分数变对称，内容要靠 W_O 来选。
 #
-# There is no single answer. With M = W_Q W_Kᵀ and W_V W_O one head computes just the same, but both are D × D, which is more numbers, and K can no longer be cached as d_k of them. Or W_Q = W_K and V = x: two are saved, scores become symmetric, and W_O has to choose the content.
+# There is no single answer. With $M = W_Q W_K^\top$ and W_V W_O one head computes just the same, but both are D × D, which is more numbers, and K can no longer be cached as d_k of them. Or W_Q = W_K and V = x: two are saved, scores become symmetric, and W_O has to choose the content.
 #
 # </details>
 
@@ -409,10 +409,10 @@ assert min(run.accuracy for run in three) > 0.5
 # ## 面试怎么说 · What to say in an interview
 #
 # 1. 查询是「我找什么」，键是「我凭什么被找到」，值是「找到我能拿走什么」：就像搜索引擎里的关键词、标题和正文。
-# 2. 分数只用到 M = W_Q W_Kᵀ，可以合并，秩最多 d_k，分成两个要 2·D·d_k 个数；要是让 W_Q = W_K，分数就对称：首尾相接的环上、没有掩码、只有一个头，没法处处看前一个（可以证明至少错一处）；首尾不相接、有因果掩码或者两个头，都学得会。
-# 3. 拿走的内容是 x W_V W_O：只有一个头时 W_V 和 W_O 可以合成一个矩阵，我试的任务去掉 W_V 也一样学得会；W_V 的作用是让每个头只带走自己的 d_v 维。
+# 2. 分数只用到 $M = W_Q W_K^\top$，可以合并，秩最多 d_k，分成两个要 $2 D d_k$ 个数；要是让 W_Q = W_K，分数就对称：首尾相接的环上、没有掩码、只有一个头，没法处处看前一个（可以证明至少错一处）；首尾不相接、有因果掩码或者两个头，都学得会。
+# 3. 拿走的内容是 $x W_V W_O$：只有一个头时 W_V 和 W_O 可以合成一个矩阵，我试的任务去掉 W_V 也一样学得会；W_V 的作用是让每个头只带走自己的 d_v 维。
 #
 # 1. A query is what I look for, a key what I can be found by, a value what I hand over: the words typed, the titles, the pages.
-# 2. Scores use only M = W_Q W_Kᵀ, so the two can be merged; its rank is at most d_k, and two factors take 2·D·d_k numbers. With W_Q = W_K scores are symmetric: on a ring one head without a mask cannot
+# 2. Scores use only $M = W_Q W_K^\top$, so the two can be merged; its rank is at most d_k, and two factors take $2 D d_k$ numbers. With W_Q = W_K scores are symmetric: on a ring one head without a mask cannot
 #    look at the previous token everywhere (at least one place is provably wrong); where the ends do not meet, with a causal mask or with two heads it can.
-# 3. What is handed over is x W_V W_O. With one head both are one matrix, and the tasks that I tried were learned without W_V; W_V lets every head carry d_v numbers of its own.
+# 3. What is handed over is $x W_V W_O$. With one head both are one matrix, and the tasks that I tried were learned without W_V; W_V lets every head carry d_v numbers of its own.

@@ -27,7 +27,7 @@ def task(k):
 batch = task(2).batch(1, rng=0)
 letters = task(2).words(batch.inputs[0][0])
 print("sequence 序列:", *letters)
-print("place 位置 5 :", letters[5], "→", task(2).words(batch.targets[0, 5]))
+print("位置 5 place 5:", letters[5], "→", task(2).words(batch.targets[0, 5]))
 
 # %% [markdown]
 # ## 一个头只有一份注意力 · One head has one share to give
@@ -69,12 +69,12 @@ course.predict("k = 4, h = 1", guess, float(grid[3, 0]))
 # %% [markdown]
 # ## 一张图 · The picture
 #
-# 行是问题数，列是头数，都是 300 步以后。**头数不少于问题数，一两百步就完全学会；少了，300 步还没有学会。**
+# 行是问题数，列是头数，都是 300 步以后。**头数不少于问题数，一两百步就完全学会；少了，300 步还没有完全学会。**
 #
-# Rows are questions, columns are heads, all after 300 steps. **With as many heads as questions it is learned exactly, in one or two hundred steps; with fewer it is not, after 300.**
+# Rows are questions, columns are heads, all after 300 steps. **With as many heads as questions it is learned exactly, in one or two hundred steps; with fewer it is not yet exact after 300.**
 
 # %% tags=["varies", "experiment"]
-course.table(grid, [f"问题 k = {k}" for k in questions], [f"头 h = {h}" for h in heads],
+course.table(grid, [f"问题 questions k = {k}" for k in questions], [f"头 heads h = {h}" for h in heads],
              title="答对的比例 · Share of right answers after 300 steps",
              alt="Accuracy by number of questions and heads: 1.00 where there are at least as many heads as questions, "
                  f"down to {grid[3, 0]:.2f} for four questions and one head.")
@@ -97,7 +97,7 @@ guess_four_questions = None
 # %% tags=["varies", "experiment"]
 patient = {(k, h): na.training.train(task(k), steps=3000, measure_every=300, heads=h, progress=False) for k, h in ((2, 1), (4, 1))}
 for (k, h), run in patient.items():
-    print(f"k = {k}, h = {h}: 300 steps {run.history['accuracy'][1]:.2f}, 3000 steps {run.accuracy:.2f}")
+    print(f"k = {k}, h = {h}: 300 步 steps {run.history['accuracy'][1]:.2f}, 3000 步 steps {run.accuracy:.2f}")
 course.predict(("k = 2, h = 1", guess_two_questions, patient[2, 1].accuracy), ("k = 4, h = 1", guess_four_questions, patient[4, 1].accuracy))
 
 # %% tags=["varies", "experiment"]
@@ -107,7 +107,7 @@ weights, gold = run.model.attentions()[0].weights[:, 0], run.held_out.gold > 0
 shares = np.stack([(weights * gold[:, k]).sum(axis=-1) for k in (0, 1)])        # (2, N, L)
 larger, smaller = shares.max(axis=0).mean(), shares.min(axis=0).mean()
 equal = (1 + 1 / 8) / 2                             # 份额相等：知道是哪两个，不知道顺序 the pair is known, its order is not
-print(f"shares of the two answers 两个答案的份额: {larger:.2f} and {smaller:.2f}; equal shares would allow 相等的话最多 {equal:.2f}")
+print(f"shares of the two answers 两个答案的份额: {larger:.2f}, {smaller:.2f}; equal shares would allow 相等的话最多 {equal:.2f}")
 
 # %% tags=["experiment"]
 assert patient[2, 1].accuracy > 0.95 > patient[2, 1].history["accuracy"][1]
@@ -139,14 +139,14 @@ def who_looks_where(h):
 
 run4, mass4 = who_looks_where(4)
 run1, mass1 = who_looks_where(1)
-course.table(mass4, [f"head {h}" for h in range(4)], [f"{k} back 前{k}" for k in range(1, 5)],
+course.table(mass4, [f"头 head {h}" for h in range(4)], [f"前 back {k}" for k in range(1, 5)],
              title="4 个头，4 个问题：注意力落在哪里 · 4 heads, 4 questions: where the attention goes",
              alt="Attention of four trained heads on the answers of four questions.")
 
 # %% tags=["varies", "experiment"]
-print("1 head:", mass1)
+print("一个头 one head:", mass1)
 favourite = mass4.argmax(axis=0)
-print("which head looks most at the answer of question 1, 2, 3, 4:", favourite)
+print("第 1、2、3、4 问，最看答案的头 which head looks most at answers 1, 2, 3, 4:", favourite)
 print("四个问题，最看它的头各不相同 four questions, four different heads:", len(set(favourite)) == 4)
 other = na.training.train(task(4), steps=400, stop_at=0.995, heads=4, seed=1, progress=False)
 other.model(*other.held_out.inputs)
@@ -173,7 +173,7 @@ na.plot_heads(run4.model.attentions()[0].weights, task(4).words(run4.exercise.in
 # %% [markdown]
 # ## 一个看语法，一个看语义 · One head syntax, another meaning
 #
-# 这句话到底是什么意思？在 **我 爱 AI** 上亲手造两个头：每个词元写成几个特征，头 0 的 W_Q、W_K 只用**词性**（谁是动词的主语和宾语），头 1 的只用**意思**（谁和谁说的是同一类东西：人、感情、技术）。
+# 这句话到底是什么意思？在 **我 爱 AI** 上亲手造两个头：每个词元写成几个特征，头 0 的 W_Q、W_K 只用**词性**（名词找动词，动词找名词），头 1 的只用**意思**（会感受的找感情，感情找它的对象，东西找会感受的）。
 #
 # What would that sentence mean? Build two heads by hand on **我 爱 AI**: write each token as a few features; let W_Q and W_K of head 0 use the **part of speech** only (a noun looks for the verb, the
 # verb for nouns), and those of head 1 the **meaning** only (what feels looks for feeling, what is felt about looks for the one who feels).
@@ -185,26 +185,26 @@ x = np.array([[1.,      0,      1,      0,      0],      # 我: a noun that feel
               [0,       1,      0,      1,      0],      # 爱: a verb, a feeling 动词，感情
               [1,       0,      0,      0,      1]])     # AI: a noun, a thing 名词，东西
 W_Q, W_K = np.zeros((2, 2, 5, 3))                          # (head, features, d_k)
-W_Q[0, 0, 0], W_K[0, 1, 0] = 6, 1                          # syntax 语法: a noun looks for a verb 名词找动词
-W_Q[0, 1, 1], W_K[0, 0, 1] = 6, 1                          # syntax: a verb looks for nouns 动词找名词
-W_Q[1, 2, 0], W_K[1, 3, 0] = 6, 1                          # meaning 语义: who feels looks for feeling 会感受的找感情
-W_Q[1, 3, 1], W_K[1, 4, 1] = 6, 1                          # meaning: a feeling looks for its object 感情找对象
-W_Q[1, 4, 2], W_K[1, 2, 2] = 6, 1                          # meaning: a thing looks for who feels 东西找有感受的人
+W_Q[0, 0, 0], W_K[0, 1, 0] = 6, 1                          # 语法：名词找动词 syntax: a noun looks for a verb
+W_Q[0, 1, 1], W_K[0, 0, 1] = 6, 1                          # 语法：动词找名词 syntax: a verb looks for nouns
+W_Q[1, 2, 0], W_K[1, 3, 0] = 6, 1                          # 语义：会感受的找感情 meaning: who feels looks for feeling
+W_Q[1, 3, 1], W_K[1, 4, 1] = 6, 1                          # 语义：感情找对象 meaning: a feeling looks for its object
+W_Q[1, 4, 2], W_K[1, 2, 2] = 6, 1                          # 语义：东西找会感受的 meaning: a thing looks for who feels
 attention = na.ScaledDotProductAttention()
 attention(x @ W_Q, x @ W_K, np.stack([x, x]))
 na.plot_heads(attention.weights[None], tokens, lang="both")
 
 # %%
-print("head 0 (syntax 语法) :", {t: tokens[j] for t, j in zip(tokens, attention.weights[0].argmax(axis=-1))}, "爱 →", attention.weights[0, 1])
-print("head 1 (meaning 语义):", {t: tokens[j] for t, j in zip(tokens, attention.weights[1].argmax(axis=-1))})
+print("头 0，语法 head 0, syntax:", {t: tokens[j] for t, j in zip(tokens, attention.weights[0].argmax(axis=-1))}, "爱 →", attention.weights[0, 1])
+print("头 1，语义 head 1, meaning:", {t: tokens[j] for t, j in zip(tokens, attention.weights[1].argmax(axis=-1))})
 assert attention.weights[0, 1, 0] == attention.weights[0, 1, 2] > 0.45
 assert attention.weights[1].argmax(axis=-1).tolist() == [1, 2, 0]
 
 # %% [markdown]
-# 同一句话，同一个公式，W_Q 和 W_K 不同，「像」的含义就不同：头 0 里「爱」同时看主语和宾语，头 1 里「爱」只看它的对象。**头的含义在 W_Q W_Kᵀ 里。** 这是我们设好的；训练出来的头是不是这样分工，要像上面那样去量。
+# 同一句话，同一个公式，W_Q 和 W_K 不同，「像」的含义就不同：头 0 里「爱」同时看主语和宾语，头 1 里「爱」只看它的对象。**头的含义在 $W_Q W_K^\top$ 里。** 这是我们设好的；训练出来的头是不是这样分工，要像上面那样去量。
 #
 # The same sentence and the same formula; with other W_Q and W_K, "to match" means something else: in head 0, 爱 looks at subject and object alike, in head 1 at its object only. **What a head means lies in
-# W_Q W_Kᵀ.** We set it up that way; whether trained heads divide their labour like that has to be measured, as above.
+# $W_Q W_K^\top$.** We set it up that way; whether trained heads divide their labour like that has to be measured, as above.
 
 # %% [markdown]
 # ### 练习 · Exercise

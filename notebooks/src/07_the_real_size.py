@@ -53,7 +53,7 @@ course.predict("头 0 拿到 head 0 gets", guess, wrong[0].tolist())
 
 # %%
 right = x.reshape(3, 2, 2).transpose(1, 0, 2)
-print("head 0:", right[0].tolist(), "  head 1:", right[1].tolist())
+print("头 0 head 0:", right[0].tolist(), "  头 1 head 1:", right[1].tolist())
 
 # %% [markdown]
 # ## 一张图 · The picture
@@ -61,9 +61,9 @@ print("head 0:", right[0].tolist(), "  head 1:", right[1].tolist())
 # %%
 belongs = np.tile([0, 0, 1, 1], (3, 1))
 wrong_belongs, right_belongs = belongs.reshape(2, 3, 2), belongs.reshape(3, 2, 2).transpose(1, 0, 2)
-course.coloured([("x (L, H·d)", x, belongs), ("对 right: head 0", right[0], right_belongs[0]),
-                 ("head 1", right[1], right_belongs[1]), ("错 wrong: head 0", wrong[0], wrong_belongs[0]),
-                 ("head 1", wrong[1], wrong_belongs[1])],
+course.coloured([("x (L, H·d)", x, belongs), ("对：头 0 right: head 0", right[0], right_belongs[0]),
+                 ("头 1 head 1", right[1], right_belongs[1]), ("错：头 0 wrong: head 0", wrong[0], wrong_belongs[0]),
+                 ("头 1 head 1", wrong[1], wrong_belongs[1])],
                 title="数字 = 100 × 词元 + 列，颜色 = 该属于哪个头 · number = 100 × token + column, colour = its head",
                 alt="With reshape and transpose each head holds one colour: its own two columns of all three tokens. "
                     "With reshape alone both heads hold both colours.")
@@ -133,7 +133,7 @@ tokens = trace["x"].value
 W_Q = mha.query_proj.params["W"]                                    # (512, 512)
 split_after = mha.split(tokens @ W_Q)                               # (1, 8, 3, 64)
 one_each = np.stack([tokens @ W_Q[:, 64 * h: 64 * (h + 1)] for h in range(8)], axis=1)
-print(split_after.shape, one_each.shape, "same:", np.allclose(split_after, one_each, atol=1e-12))
+print(split_after.shape, one_each.shape, "相同 same:", np.allclose(split_after, one_each, atol=1e-12))
 
 # %% [markdown]
 # 完全一样：大矩阵就是八个小矩阵左右并排。W_O 也一样，只是上下叠：拼接再乘 W_O，等于每个头乘自己那 64 行，再**相加**。
@@ -145,7 +145,7 @@ print(split_after.shape, one_each.shape, "same:", np.allclose(split_after, one_e
 out = mha(tokens)
 W_O, heads = mha.output_proj.params["W"], mha.cache["heads"]
 added = sum(heads[:, h] @ W_O[64 * h: 64 * (h + 1)] for h in range(8))
-print("same:", np.allclose(out, added, atol=1e-12))
+print("相同 same:", np.allclose(out, added, atol=1e-12))
 assert np.allclose(split_after, one_each, atol=1e-12) and np.allclose(out, added, atol=1e-12)
 
 # %% [markdown]
@@ -172,7 +172,7 @@ def in_squares(layer):
 counts = [in_squares(na.MultiHeadAttention(512, heads, bias=False, rng=0)) for heads in (8, 1, 16)]
 feed_forward = in_squares(na.FeedForward(512, 4 * 512, rng=0))
 assert counts == [4, 4, 4] and feed_forward == 8
-course.predict(("8 heads", guess_8_heads, counts[0]), ("1 head", guess_1_head, counts[1]), ("feed-forward", guess_feed_forward, feed_forward))
+course.predict(("H = 8", guess_8_heads, counts[0]), ("H = 1", guess_1_head, counts[1]), ("前馈层 feed-forward", guess_feed_forward, feed_forward))
 
 # %% [markdown]
 # 注意力 $4D^2$（W_Q、W_K、W_V、W_O 各一个），**和头数无关**：头多了，每个头就窄了，H · d_k = D。前馈层 $2 \cdot 4D^2 = 8D^2$。所以一个完整的块大约 $12D^2$，其中三分之二在前馈层；偏置只有 D 的几倍，
@@ -208,7 +208,7 @@ guess = None
 D = 512
 for L in (3, 128, 1024, 8192):
     projections, attention = 4 * L * D**2, 2 * L**2 * D
-    print(f"L = {L:4}: attention itself does {attention / (attention + projections):.2%} of the work")
+    print(f"L = {L:4}: 注意力本身占的乘法 share of attention itself {attention / (attention + projections):.2%}")
 
 crossing = next(L for L in range(1, 10_000) if 2 * L**2 * D >= 4 * L * D**2)
 assert crossing == 2 * D
@@ -223,7 +223,7 @@ course.predict("L", guess, crossing)
 from time import perf_counter
 
 rng = np.random.default_rng(0)
-print(f"{sum(p.size for p in mha.named_params().values()):,} parameters")
+print(f"{sum(p.size for p in mha.named_params().values()):,} 个参数 parameters")
 for L in (3, 128):
     sequence = rng.standard_normal((1, L, 512))
     for name, call in (("forward", mha.forward), ("backward", mha.backward)):
@@ -247,7 +247,7 @@ for L in (3, 128):
 for kv_heads in (4, 2, 1):
     run = na.training.train("offsets", steps=600, stop_at=0.99, kv_heads=kv_heads, progress=False)
     K = run.model.attentions()[0].key_proj.params["W"]
-    print(f"{kv_heads} key/value heads: K has {K.shape[1]:2} columns, {'learned 学会了' if run.stopped == 'learned' else 'not learned'}")
+    print(f"键值头 key/value heads: {kv_heads}; K 的列数 columns of K: {K.shape[1]:2}; {'学会了 learned' if run.stopped == 'learned' else '没学会 not learned'}")
     assert run.stopped == "learned"
 
 # %% [markdown]

@@ -117,10 +117,10 @@ course.check("causality-probe", is_causal)
 # ## 意外：漏了，成绩反而更好 · A surprise: a leak makes it look better
 #
 # 任务：字母序列在重复（第 09 课），预测下一个字母。第一遍的字母是随机抽的，只能瞎猜；重复的部分可以预测。
-# 把掩码错开一位，`j <= i + 1`，让每个位置偷看到下一个字母。先猜：训练 300 步以后，谁的正确率高？
+# 把掩码错开一位，`j <= i + 1`，让每个位置偷看到下一个字母。先猜：训练 300 步以后，谁的正确率高？`"honest"` 还是 `"leaky"`？
 #
 # A sequence of letters repeats itself (lesson 09); predict each next letter. The first round is drawn at random and can only be guessed; repeats can
-# be predicted. Shift the mask by one, `j <= i + 1`, so that every place peeks at the next letter. Which has the higher accuracy after 300 steps?
+# be predicted. Shift the mask by one, `j <= i + 1`, so that every place peeks at the next letter. Which has the higher accuracy after 300 steps, `"honest"` or `"leaky"`?
 
 # %% tags=["guess"]
 guess = None
@@ -134,8 +134,7 @@ every_place = na.training.task("induction", everywhere=True)        # 连猜不�
 honest = train(every_place, steps=300)
 leaky = train(every_place, steps=300, causal=lambda L: na.causal_mask(L, offset=1))
 
-# 最好能猜对多少？周期 p = 4 … 10 一样多；第一遍里的位置 i，要么猜「这一遍到此为止」，要么猜一个没出现过的字母
-# The best possible: periods 4 to 10 are equally likely; at place i of the first round guess "the block ends here", or a letter not seen yet
+# 最好能猜对多少？第一遍里，要么猜「到此为止」，要么猜一个没出现过的字母 · the best possible: in the first round guess the end, or a letter not seen yet
 known = sum((20 - p) / 20 for p in range(4, 11)) / 7                    # 重复的部分 the repeats
 guessed = 0
 for i in range(10):
@@ -143,7 +142,7 @@ for i in range(10):
     ends, goes_on = sum(p == i + 1 for p in lengths), sum(p > i + 1 for p in lengths)
     guessed += max(ends, goes_on / (15 - i)) / 20 / 7
 possible = known + guessed
-print(f"honest {honest.accuracy:.2f}   leaky {leaky.accuracy:.2f}   surely known 一定知道的 {known:.2f}   best possible 最好的可能 {possible:.2f}")
+print(f"老实的 honest {honest.accuracy:.2f}   偷看的 leaky {leaky.accuracy:.2f}   一定知道的 surely known {known:.2f}   最好的可能 best possible {possible:.2f}")
 course.predict("更高的是 higher", guess, "leaky" if leaky.accuracy > honest.accuracy else "honest")
 
 # %% tags=["experiment"]
@@ -193,7 +192,7 @@ for positions in ("learned", "sinusoidal", "rotary", "alibi", "none"):
 # %% tags=["experiment"]
 assert "learned" not in reached
 assert reached["rotary"][1] > 0.9 and reached["rotary"][1] == max(both[1] for both in reached.values())
-assert reached["none"][0] > 0.4                 # far above 1/16: the causal mask itself tells about order
+assert reached["none"][0] > 0.4                 # 远高于瞎猜：掩码本身就透露了顺序 far above guessing: the mask itself tells about order
 
 # %% [markdown]
 # 学出来的位置表到头就没有了；旋转位置编码 (RoPE) 看的是相对距离，在这个设置下带得最远（学习率小一些，正弦编码也一样好）。最有意思的是 `none`：没有任何位置编码，成绩也远高于瞎猜，
@@ -204,7 +203,7 @@ assert reached["none"][0] > 0.4                 # far above 1/16: the causal mas
 
 # %% tags=["varies", "experiment"]
 unmasked = train("induction", steps=200, positions="none", causal=False)
-print(f"none, with the mask {reached['none'][0]:.2f}, without 没有掩码 {unmasked.accuracy:.2f}")
+print(f"有掩码 none, with the mask {reached['none'][0]:.2f}, 没有掩码 without {unmasked.accuracy:.2f}")
 assert unmasked.accuracy < 0.4
 
 # %% [markdown]
@@ -256,12 +255,12 @@ assert np.allclose(na.alibi_slopes(8), 2.0 ** -np.arange(1, 9))
 # %% tags=["varies", "experiment"]
 sink = train(na.training.task("induction", bos=True, everywhere=True), steps=400, heads=2)
 sink.model(*sink.held_out.inputs)
-on_bos = sink.model.attentions()[1].weights[..., 0]                 # (N, H, L): how much goes to <s>
-match = sink.held_out.gold.any(axis=(1, 3))                         # (N, L): is there something to find?
+on_bos = sink.model.attentions()[1].weights[..., 0]                 # (N, H, L): 多少给了<s> how much goes to it
+match = sink.held_out.gold.any(axis=(1, 3))                         # (N, L): 有没有可找的 is there something to find?
 no_match = ~match & (np.arange(match.shape[1]) >= 2)
 for head in (0, 1):
-    print(f"head {head}: on <s> while nothing matches 没有匹配时 {on_bos[:, head][no_match].mean():.2f}, "
-          f"once there is a match 有匹配时 {on_bos[:, head][match].mean():.2f}")
+    print(f"头 head {head}: <s>上，没有匹配时 on <s> while nothing matches {on_bos[:, head][no_match].mean():.2f}, "
+          f"有匹配时 once there is a match {on_bos[:, head][match].mean():.2f}")
 
 # %% tags=["experiment"]
 assert on_bos.max(axis=1)[no_match].mean() > 0.5
@@ -273,26 +272,26 @@ words = sink.task.words(sink.exercise.inputs[0][0])
 na.plot_heads(sink.model.attentions()[1].weights, words, mask=na.causal_mask(len(words)), lang="both")
 
 # %% [markdown]
-# 第一列很亮，一有匹配就熄灭：`<s>` 是头的「停车位」。真的是「因为权重之和必须是 1」吗？要检验「因为」，就动一动原因：给每个头多一个**空的键**（键和值都是 0），让它有地方放权重。先猜：放在 `<s>` 上的会变多还是变少？
+# 第一列很亮，一有匹配就熄灭：`<s>` 是头的「停车位」。真的是「因为权重之和必须是 1」吗？要检验「因为」，就动一动原因：给每个头多一个**空的键**（键和值都是 0），让它有地方放权重。先猜：放在 `<s>` 上的会变多还是变少？`"more"` 还是 `"less"`？
 #
 # The first column is bright and goes out as soon as there is a match: `<s>` is where a head parks. Is it really "because weights must sum to 1"? To test a "because", change the cause: give every head an **empty key** (key and value are 0) to
-# leave its weight at. Predict: does `<s>` get more, or less?
+# leave its weight at. Predict: does `<s>` get `"more"` or `"less"`?
 
 # %% tags=["guess"]
 guess = None
 
 # %% tags=["varies", "experiment"]
 behind_s = na.training.task("induction", bos=True, everywhere=True)
-with_empty = na.training.ToyModel(behind_s.vocab, behind_s.length, layers=2, heads=2, causal=True, rng=[1, 0])
+with_empty = na.training.ToyModel(behind_s.vocab, behind_s.length, layers=2, heads=2, causal=True, rng=[0, 0])
 na.training.alter.empty_key(with_empty)
-emptied = na.training.train(behind_s, with_empty, steps=400, seed=1, progress=False)
+emptied = na.training.train(behind_s, with_empty, steps=400, progress=False)
 emptied.model(*emptied.held_out.inputs)
 shares = emptied.model.attentions()[1].weights                          # 最后一列是空的键 the last column is the empty key
 here = ~emptied.held_out.gold.any(axis=(1, 3)) & (np.arange(20) >= 2)
 on_s, on_empty = (float(shares[..., column].mean(axis=1)[here].mean()) for column in (0, -1))
 before = float(on_bos.mean(axis=1)[no_match].mean())
-print(f"while nothing matches 没有匹配时: on <s> {before:.2f} before 原来, {on_s:.2f} now 现在; on the empty key 空的键上 {on_empty:.2f}")
-course.predict("<s>", guess, "less 变少" if on_s < before else "more 变多")
+print(f"没有匹配时，<s>上原来 while nothing matches, on <s> before {before:.2f}, 现在 now {on_s:.2f}; 空的键上 on the empty key {on_empty:.2f}")
+course.predict("<s>", guess, "less" if on_s < before else "more")
 
 # %% tags=["experiment"]
 assert on_s < before - 0.1 and on_empty > 0.2

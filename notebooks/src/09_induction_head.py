@@ -67,9 +67,9 @@ assert one.accuracy < 0.5 and four.accuracy < 0.6
 steps = two.history["step"]
 previous = [scores[0, 0] for scores in two.history["previous token"]]
 matching = [scores[1, 0] for scores in two.history["prefix match"]]
-course.curves(steps, {"accuracy 正确率": two.history["accuracy"], "layer 1: prefix match 前缀匹配": matching,
-                      "layer 0: previous token 看前一个": previous},
-              xlabel="step", ylabel="0 … 1", limits=(0, 1), title="归纳头的诞生 · An induction head is born", size=(8.5, 3.6),
+course.curves(steps, {"accuracy 正确率": two.history["accuracy"], "第 1 层：前缀匹配 layer 1: prefix match": matching,
+                      "第 0 层：看前一个 layer 0: previous token": previous},
+              xlabel="步数 step", ylabel="0 … 1", limits=(0, 1), title="归纳头的诞生 · An induction head is born", size=(8.5, 3.6),
               alt=f"Over {steps[-1]} steps accuracy rises from {two.history['accuracy'][0]:.2f} to {two.accuracy:.2f}, the prefix match of layer 1 "
                   f"from {matching[0]:.2f} to {matching[-1]:.2f}, the previous-token score of layer 0 from {previous[0]:.2f} to {previous[-1]:.2f}.")
 
@@ -79,8 +79,8 @@ rising = slice(0, half + 6)                              # 上升的那一段 wh
 correlation = np.corrcoef(two.history["accuracy"][rising], steps[rising])[0, 1]
 print(f"correlation of accuracy with the step number 正确率和步数的相关系数: {correlation:.2f}")
 assert correlation > 0.9 and matching[half] - matching[0] > previous[half] - previous[0]
-print(f"step {steps[half]}: accuracy {two.history['accuracy'][half]:.2f}, prefix match {matching[half]:.2f} (start {matching[0]:.2f}), "
-      f"previous token {previous[half]:.2f} (start {previous[0]:.2f})")
+print(f"步数 step {steps[half]}: 正确率 accuracy {two.history['accuracy'][half]:.2f}, 前缀匹配 prefix match {matching[0]:.2f} → {matching[half]:.2f}, "
+      f"看前一个 previous token {previous[0]:.2f} → {previous[half]:.2f}")
 
 # %% [markdown]
 # 看仔细：正确率过半的时候，前缀匹配已经升上去了，「看前一个」却只比开始时高一点点。那么**第 1 层真的离不开第 0 层的前一词元头吗？** 两条一起上升的曲线什么也证明不了（它们和步数的相关系数也有九成多）。要检验，就**动一动原因**：
@@ -104,9 +104,9 @@ free = na.training.train(task, layers=2, steps=600, measure_every=50, **settings
 course.predict("第 0 层只做平均 layer 0 averages", guess, average.accuracy)
 
 # %% tags=["varies", "experiment"]
-course.curves(free.history["step"], {"layer 0 looks just before 看前一个": just_before.history["accuracy"], "both learned 两层都学": free.history["accuracy"],
-                                     "layer 0 averages 只做平均": average.history["accuracy"]},
-              xlabel="step", ylabel="accuracy", limits=(0, 1), title="动一动原因 · Change the cause", size=(8.5, 3.6),
+course.curves(free.history["step"], {"第 0 层看前一个 layer 0 looks just before": just_before.history["accuracy"], "两层都学 both learned": free.history["accuracy"],
+                                     "第 0 层只做平均 layer 0 averages": average.history["accuracy"]},
+              xlabel="步数 step", ylabel="正确率 accuracy", limits=(0, 1), title="动一动原因 · Change the cause", size=(8.5, 3.6),
               alt=f"Accuracy over 600 steps: with a perfect previous-token head {just_before.history['accuracy'][2]:.2f} after 100 steps, with both layers learned "
                   f"{free.history['accuracy'][2]:.2f}, with an averaging layer 0 {average.history['accuracy'][2]:.2f}, and {average.accuracy:.2f} after 600.")
 
@@ -192,15 +192,15 @@ print(" ".join(blocks.words(blocks.batch(1, rng=1).inputs[0][0])))
 look_up, least_recent = na.training.by_hand.look_up_by_hand(), na.training.by_hand.induction_by_hand()
 by_hand = na.training.accuracy(look_up, task.batch(100, rng=1)), na.training.accuracy(least_recent, blocks.batch(2000, rng=1))
 assert by_hand == (1, 1)
-course.predict(("jumps, 38 heads 个头", guess_38_heads, by_hand[0]), ("induction, 2 heads 个头", guess_2_heads, by_hand[1]))
+course.predict(("38 个头 jumps, 38 heads", guess_38_heads, by_hand[0]), ("2 个头 induction, 2 heads", guess_2_heads, by_hand[1]))
 
 # %%
 sizes = {name: sum(p.size for p in model.named_params().values()) for name, model in
-         (("two layers, trained", two.model), ("one layer, 2 heads", least_recent), ("one layer, 38 heads", look_up))}
+         (("两层，训练的 two layers, trained", two.model), ("一层 2 个头 one layer, 2 heads", least_recent), ("一层 38 个头 one layer, 38 heads", look_up))}
 print({name: f"{size:,}" for name, size in sizes.items()})
 far = na.training.by_hand.least_recent(19, 4, 10)
 print("最后一个位置往回看：正的归头 0，负的归头 1 · the last place looks back; positive for head 0, negative for head 1:", far.round(1))
-assert sizes["one layer, 2 heads"] < sizes["two layers, trained"]
+assert sizes["一层 2 个头 one layer, 2 heads"] < sizes["两层，训练的 two layers, trained"]
 
 # %% [markdown]
 # 所以准确的说法是：**两层各一个头，一两百步就学会；一层也做得到，但规模要随序列长度增加**：已经证明「头数 × 宽度 × 精度」至少和长度成正比（Sanford、Hsu、Telgarsky 2024），上面用了 38 个头；而且我们试过的训练没有找到。`induction` 这个任务太容易，一层两个头就有捷径，所以这一课用 `jumps`。
@@ -223,7 +223,7 @@ guess_two_layers = None
 always_9 = na.training.task("induction", periods=(9, 9))
 fixed, fixed_two = (na.training.train(always_9, layers=layers, positions="rotary", steps=400, stop_at=0.99, progress=False) for layers in (1, 2))
 elsewhere, elsewhere_two = (na.training.accuracy(run.model, blocks.batch(500, rng=1)) for run in (fixed, fixed_two))
-print(f"period 9: {fixed.accuracy:.2f} after {fixed.step} steps, two layers {fixed_two.accuracy:.2f} after {fixed_two.step}")
+print(f"周期 9，一层 period 9, one layer {fixed.accuracy:.2f}, 步数 steps {fixed.step}; 两层 two layers {fixed_two.accuracy:.2f}, 步数 steps {fixed_two.step}")
 course.predict(("一层，变周期 one layer, varying periods", guess_one_layer, elsewhere), ("两层 two layers", guess_two_layers, elsewhere_two))
 
 # %% tags=["experiment"]

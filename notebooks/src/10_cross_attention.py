@@ -39,7 +39,7 @@ attention = na.ScaledDotProductAttention()
 for name, query in (("红 red", [1, 0, 0]), ("红绿之间 between red and green", [0.5, 0.5, 0])):
     for sharpness in (1, 20):
         found = attention(sharpness * np.array([query]), keys, values)
-        print(f"{name:32} × {sharpness:2}: weights {attention.weights[0]}, value {found[0, 0]:.1f}")
+        print(f"{name:32} × {sharpness:2}: 权重 weights {attention.weights[0]}, 值 value {found[0, 0]:.1f}")
 
 # %% [markdown]
 # 查询乘得越大，越像真正的字典，除非两个键一样近：红绿之间，乘多大都是各一半。
@@ -159,7 +159,7 @@ guess_two = None
 
 # %% tags=["varies", "experiment"]
 facts = na.training.task("facts")
-print("stream:", *facts.words(facts.batch(1, rng=0).inputs[0][0]))
+print("一串 stream:", *facts.words(facts.batch(1, rng=0).inputs[0][0]))
 one = na.training.train(facts, layers=1, steps=400, progress=False)
 two = na.training.train(facts, layers=2, steps=400, stop_at=0.99, progress=False)
 course.predict(("一层 one layer", guess_one, one.accuracy), ("两层 two layers", guess_two, two.accuracy))
@@ -187,9 +187,9 @@ course.predict("一层四个头，手工 one layer, four heads, by hand", guess,
 batch = facts.batch(1, rng=0)
 assert na.training.accuracy(by_hand, facts.batch(3000, rng=1)) == 1
 by_hand(*batch.inputs)
-print("stream:", *facts.words(batch.inputs[0][0]), "→", facts.word(batch.targets[0, -1]))
+print("一串 stream:", *facts.words(batch.inputs[0][0]), "→", facts.word(batch.targets[0, -1]))
 for head, row in enumerate(by_hand.attentions()[0].weights[0, :, -1]):
-    print(f"head {head} looks at place 看第 {row.argmax()} 个: {facts.words(batch.inputs[0][0])[row.argmax()]}")
+    print(f"头 head {head} 看位置 looks at place {row.argmax()}: {facts.words(batch.inputs[0][0])[row.argmax()]}")
 
 # %% [markdown]
 # 全对！每条事实一个头：头 h 平时待在第 h 个键上，键不交出任何内容，等于不说话；如果第 h 个键正好是要问的那个，它的分数就被压下去，权重落到旁边的值上。照这个办法，事实越多，要的头越多；两层各一个头就够了。
@@ -212,10 +212,10 @@ guess = None
 widths = (2, 4, 6, 8, 16)
 large = na.training.task("recall", slots=12, V=32)
 reached = [na.training.train(large, d_model=d, steps=250, stop_at=0.99, progress=False).accuracy for d in widths]
-course.predict("最小的 D smallest D with 90 %", guess, next(d for d, a in zip(widths, reached) if a > 0.9))
+course.predict("九成要几维 the smallest D with 90 %", guess, next(d for d, a in zip(widths, reached) if a > 0.9))
 
 # %% tags=["varies", "experiment"]
-course.curves(widths, {"accuracy 正确率": reached}, xlabel="D", ylabel="accuracy", limits=(0, 1.05), title="12 个格子，32 个键 · 12 slots, 32 keys",
+course.curves(widths, {"accuracy 正确率": reached}, xlabel="D", ylabel="正确率 accuracy", limits=(0, 1.05), title="12 个格子，32 个键 · 12 slots, 32 keys",
               alt="Accuracy over the width D: " + ", ".join(f"D = {d}: {a:.2f}" for d, a in zip(widths, reached)))
 
 # %% tags=["experiment"]
@@ -236,8 +236,8 @@ narrow = na.training.by_hand.rows_of_four_by_hand()
 placed = na.training.accuracy(narrow, large.batch(2000, rng=1))
 falling = na.warmup_cosine(0.01, warmup=20, total=6000)
 patient = na.training.train(large, d_model=4, steps=6000, lr=falling, stop_at=0.99, measure_every=500, progress=False)
-print(f"D = 4: 250 steps {reached[1]:.2f}, {patient.step} steps {patient.accuracy:.2f}, by hand {placed:.2f}")
-course.predict(("手工 by hand", guess_by_hand, placed), ("6000 步 steps", guess_6000_steps, patient.accuracy))
+print(f"D = 4: 250 步 steps {reached[1]:.2f}, {patient.step} 步 steps {patient.accuracy:.2f}, 手工 by hand {placed:.2f}")
+course.predict(("手工 by hand", guess_by_hand, placed), ("练 6000 步 after 6000 steps", guess_6000_steps, patient.accuracy))
 
 # %% tags=["experiment"]
 assert placed == 1

@@ -74,10 +74,10 @@ assert growth[1] < 2.6
 # %% [markdown]
 # ## 怎么可能？softmax 明明要看完整行 · How? Softmax needs the whole row
 #
-# 可以一块一块地看，只要记住三样东西：目前为止的最大分数 **m**、Σ exp(分数 − m) **l**、按这些份额混合的值 **o**。来了新的一块，如果最大值变了，
+# 可以一块一块地看，只要记住三样东西：目前为止的最大分数 **m**、$\sum e^{s - m}$（s 是分数）**l**、按这些份额混合的值 **o**。来了新的一块，如果最大值变了，
 # 旧的 $l$ 和 $o$ 就乘上 $e^{m_\text{old} - m_\text{new}}$ 再相加。最后 $o / l$ 就是答案。
 #
-# It can be read in blocks, if three things are kept: the highest score so far **m**, Σ exp(score − m) **l**, and the values mixed in these shares **o**.
+# It can be read in blocks, if three things are kept: the highest score so far **m**, $\sum e^{s - m}$ over the scores **l**, and the values mixed in these shares **o**.
 # When a new block brings a higher score, the old $l$ and $o$ are multiplied by $e^{m_\text{old} - m_\text{new}}$ before adding. In the end, $o / l$ is the answer.
 #
 # 「AI」那一行，一次来一个键：
@@ -151,11 +151,11 @@ guess = None
 
 # %%
 L, d, M = 4096, 64, 32_768
-plain = 4 * L * d + 4 * L**2                    # Q K V heads; scores 写读 write, read, weights 写读 write, read
+plain = 4 * L * d + 4 * L**2                    # Q K V heads；分数写、读，权重写、读 · Q K V heads; scores written and read, weights written and read
 block = M // (4 * d)                            # 一块有几行：Q、K、V、o 各一块 rows of a block: Q, K, V and o must fit
-passes = L // block                             # 每块 K、V 都要读一遍 Q、写一遍 o for every block of K and V, Q is read and o read and written
+passes = L // block                             # 每来一块 K、V，就读一遍 Q，读一遍、写一遍结果 for every block of K and V, Q is read and o read and written
 blocked_moves = 2 * L * d + passes * 3 * L * d
-print(f"blocks of {block} rows; plain {plain / 1e6:.0f} million numbers, blocked {blocked_moves / 1e6:.0f} million")
+print(f"每块的行数 rows of a block: {block}; 普通 plain {plain / 1e6:.0f} 百万个数 million numbers, 分块 blocked {blocked_moves / 1e6:.0f} 百万 million")
 assert plain > 2 * blocked_moves
 course.predict("倍 times", guess, round(plain / blocked_moves, 1))
 
@@ -203,7 +203,7 @@ with_cache = perf_counter() - start
 
 same = np.allclose(np.concatenate(again, axis=1), np.concatenate(kept, axis=1), atol=1e-12)
 print("same answer 答案相同:", same)
-print(f"快 {without / with_cache:.0f} 倍 · times faster")
+print(f"快几倍 times faster: {without / with_cache:.0f}")
 assert same
 
 # %% [markdown]
@@ -220,8 +220,8 @@ assert same
 
 # %%
 for kv_heads in (8, 2, 1):
-    numbers = 2 * 4096 * kv_heads * 64
-    print(f"{kv_heads} key/value heads of 64, L = 4096, 32 layers, float16: {32 * numbers * 2 / 2**20:5.0f} MiB for each sequence")
+    numbers = 2 * 4096 * kv_heads * 64          # L = 4096, d_k = 64; 32 层 layers, float16
+    print(f"键值头 key/value heads: {kv_heads}; 每个序列 for each sequence {32 * numbers * 2 / 2**20:5.0f} MiB")
 
 # %% [markdown]
 # ## 用自己的话说 · In your own words

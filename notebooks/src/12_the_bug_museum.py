@@ -110,8 +110,8 @@ guess = None
 # %%
 matrix = museum.matrix(names)
 caught = {d: sum(bool(matrix.caught(name, d)) for name in names) for d in matrix.detectors}
-print(caught, "of", len(names))
-course.predict("抓到全部的 catches all", guess, [d for d, n in caught.items() if n == len(names)] or "none 没有")
+print(caught, "/", len(names))
+course.predict("抓到全部的 catches all", guess, [d for d, n in caught.items() if n == len(names)] or "none")
 
 # %%
 matrix.plot(lang="both")
@@ -130,7 +130,7 @@ matrix.plot(lang="both")
 assert max(caught.values()) < len(names)
 assert matrix.survivors() == []
 both = [name for name in names if matrix.caught(name, matrix.detectors[0]) or matrix.caught(name, matrix.detectors[-1])]
-print(f"{matrix.detectors[0]} + {matrix.detectors[-1]}: {len(both)} of {len(names)}")
+print(f"{matrix.detectors[0]} + {matrix.detectors[-1]}: {len(both)} / {len(names)}")
 assert len(both) == len(names)
 mask_bugs = [name for name in names if name.startswith(("mask-", "hidden-", "causal-"))]
 seen = [name for name in mask_bugs if matrix.caught(name, matrix.detectors[-1])]
@@ -218,7 +218,7 @@ course.check("kill-the-bugs", my_test)
 # %% [markdown] tags=["sample"]
 # <details><summary>参考答案 · A sample answer</summary>
 #
-# 例如：带因果掩码，拿一个独立写的前向比输出，再加一行 check_gradients(...).ok：前向、掩码、反向都看得到。看不见的：整行被挡住时的 NaN、很大的分数时的溢出、别的精度、太慢。
+# 例如：带因果掩码，拿一个独立写的前向比输出，再加一行 check_gradients(...).ok：前向、掩码、反向传播都看得到。看不见的：整行被挡住时的 NaN、很大的分数时的溢出、别的精度、太慢。
 #
 # For example: under a causal mask, compare the output with a forward written independently, plus one line check_gradients(...).ok: it sees forward, mask and backward. It does not see NaN where a whole row is hidden, overflow at large scores, other precisions, or that it is slow.
 #

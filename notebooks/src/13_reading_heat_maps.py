@@ -79,8 +79,8 @@ V = rng.standard_normal((10, 4))
 w = na.Softmax()(0.5 * rng.standard_normal(10))
 other = farthest(w, V)
 moved = np.abs(other - w).sum() / 2
-print("weights      ", w)
-print("other weights", other)
+print("权重 weights:", w)
+print("别的权重 other weights:", other)
 print("same output 输出相同:", np.allclose(w @ V, other @ V, atol=1e-12))
 course.predict("搬走的注意力 attention moved", guess, round(float(moved), 2))
 
@@ -89,7 +89,7 @@ assert moved > 0.3
 for d_v in (2, 4, 8, 9):
     V_d = np.random.default_rng(d_v).standard_normal((10, d_v))
     can_move = np.abs(farthest(w, V_d) - w).sum() / 2
-    print(f"d_v = {d_v}: {can_move:.2f} can move")
+    print(f"d_v = {d_v}: 可以搬走 can move {can_move:.2f}")
     assert (can_move > 0.05) == (d_v + 1 < 10)
 
 # %% [markdown]
@@ -157,21 +157,21 @@ costs = na.training.head_costs(run.model, run.held_out)                     # (l
 run.model(*run.held_out.inputs)
 entropy = np.stack([na.training.entropy(a.weights) for a in run.model.attentions()])
 removable = int((costs < 0.10).sum())
-print(f"accuracy {run.accuracy:.2f}")
+print(f"正确率 accuracy {run.accuracy:.2f}")
 course.predict("可以关掉的 can be switched off", guess, removable)
 
 # %% tags=["varies", "experiment"]
 widest = np.log(np.arange(1, 21)).mean()             # 因果掩码下，最平均也只有这么多 the most there is under a causal mask
-course.table(np.concatenate([entropy / widest, costs]), [f"{what} layer {layer}" for what in ("entropy 熵", "cost 代价") for layer in (0, 1)],
-             [f"head {h}" for h in range(4)], title="熵（0 = 很尖，1 = 平均）和关掉的代价 · Entropy (0 sharp, 1 uniform), and the cost of switching off",
+course.table(np.concatenate([entropy / widest, costs]), [f"{what} {layer}" for what in ("熵，层 entropy, layer", "代价，层 cost, layer") for layer in (0, 1)],
+             [f"头 head {h}" for h in range(4)], title="熵（0 = 很尖，1 = 平均）和关掉的代价 · Entropy (0 sharp, 1 uniform), and the cost of switching off",
              alt="Entropy and ablation cost of eight heads: the sharp heads of layer 1 cost next to nothing; the costliest is the sharpest of layer 0.")
 
 # %% tags=["varies", "experiment"]
 sharpest = np.unravel_index(entropy.argmin(), entropy.shape)
 costliest = np.unravel_index(costs.argmax(), costs.shape)
-print(f"最尖的头 sharpest head: layer {sharpest[0]}, head {sharpest[1]}, costs {costs[sharpest]:.2f}")
-print(f"最要紧的头 costliest head: layer {costliest[0]}, head {costliest[1]}, costs {costs[costliest]:.2f}, entropy {entropy[costliest]:.2f} nats")
-print(f"第 0 层里最尖的 sharpest of layer 0: head {entropy[0].argmin()}, entropy {entropy[0].min():.2f} nats; even 平均 {widest:.2f}")
+print(f"最尖的头 sharpest head: {sharpest[0]}.{sharpest[1]}, 代价 costs {costs[sharpest]:.2f}")
+print(f"最要紧的头 costliest head: {costliest[0]}.{costliest[1]}, 代价 costs {costs[costliest]:.2f}, 熵 entropy {entropy[costliest]:.2f}")
+print(f"第 0 层里最尖的 sharpest of layer 0: {0}.{entropy[0].argmin()}, 熵 entropy {entropy[0].min():.2f}; 平均的话 even {widest:.2f}")
 
 # %% tags=["experiment"]
 assert removable >= 5
@@ -199,7 +199,7 @@ with ExitStack() as stack:
     for head in range(4):
         stack.enter_context(na.training.head_off(run.model, 1, head))
     together = na.training.accuracy(run.model, run.held_out)
-print(f"第 1 层的四个头一起关掉 all four heads of layer 1 off: accuracy {together:.2f}")
+print(f"第 1 层的四个头一起关掉，正确率 all four heads of layer 1 off: accuracy {together:.2f}")
 
 # %% tags=["experiment"]
 assert together < run.accuracy - 0.3

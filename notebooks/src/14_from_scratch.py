@@ -201,7 +201,7 @@ mine = course.check("mha-forward", mha_forward).ok and course.check("mha-backwar
 functions = (mha_forward, mha_backward) if mine else (capstone.forward, capstone.backward)
 task = na.training.task("reverse")
 run = na.training.train(task, capstone.model_with(task, *functions), steps=200, stop_at=0.99, measure_every=10, progress=False)
-print("your layer 你的层" if mine else "the reference 参考答案", f"accuracy {run.accuracy:.2f}")
+print("your layer 你的层" if mine else "the reference 参考答案", f"正确率 accuracy {run.accuracy:.2f}")
 course.predict("steps", guess, run.step)
 
 # %% tags=["experiment"]
@@ -227,8 +227,8 @@ for bug, broken in {**capstone.FORWARD_BUGS, **capstone.BACKWARD_BUGS}.items():
         pair = (broken, capstone.backward) if forwards else (capstone.forward, broken)
         reached = na.training.train(task, capstone.model_with(task, *pair), steps=150, stop_at=0.99, progress=False).accuracy
         unnoticed += [bug] if reached >= 0.99 else []
-        trained = f"trains to {reached:.2f}"
-    print(f"{bug:24} {'missed' if verdict.ok else 'caught 抓到'}  {trained:16} {verdict.hint.en}")
+        trained = f"练到 trains to {reached:.2f}"
+    print(f"{bug:24} {'没抓到 missed' if verdict.ok else '抓到 caught'}  {trained:16} {verdict.hint.say(course.language())}")
     assert not verdict.ok
 course.predict("训练发现不了 not noticed by training", guess, len(unnoticed))
 
@@ -281,8 +281,8 @@ assert len(unnoticed) >= 6
 #
 # 1. 我手写过多头注意力的前向和反向传播，和 PyTorch 的 `nn.MultiheadAttention` 对到小数点后六位，梯度检查、因果性、置换等变都通过。
 # 2. 反向传播里最容易错的三处：softmax 少了行内求和、忘了再除一次 √d_k、dx 要把查询、键、值三条路加起来。
-# 3. 没有 RoPE 时 b_K 的梯度恒为零：它给一行的所有分数加同一个数，softmax 看不见，所以键的偏置可以不要。
+# 3. 普通的层里（没有 RoPE、softcap 和额外的键）b_K 的梯度恒为零：它给一行的所有分数加同一个数，softmax 看不见，所以键的偏置可以不要。
 #
 # 1. I have written multi-head attention by hand, forward and backward, and it agrees with PyTorch's `nn.MultiheadAttention` to six decimals and passes gradient check, causality and permutation.
 # 2. The three places where backward goes wrong most easily: the row term of the softmax, the second division by √d_k, and the three paths that add up in dx.
-# 3. Without rotary positions the gradient of b_K is zero: it adds one number to all scores of a row, which softmax cannot see, so the keys need no bias.
+# 3. In a plain layer (without rotary positions, softcap and extra keys) the gradient of b_K is zero: it adds one number to all scores of a row, which softmax cannot see, so the keys need no bias.

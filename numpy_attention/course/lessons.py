@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..words.languages import Words
+from .one_language import in_language
 
 PLACES = Path(__file__).resolve().parent / "notebooks", Path(__file__).resolve().parents[2] / "notebooks"
 FOLDER = next(filter(Path.is_dir, PLACES), PLACES[0])       # installed, or beside the package in a checkout
@@ -73,70 +74,6 @@ def for_learners(notebook):
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
     return notebook
-
-
-def in_language(notebook, lang):
-    """A copy in one language: the paragraphs, titles and pictures of the other are left out. "both" leaves all.
-
-    A paragraph is Chinese if at least a fifth of its letters are; code, tables and formulas belong to both.
-    """
-    notebook = copy.deepcopy(notebook)
-    if lang == "both":
-        return notebook
-    first = True
-    for cell in notebook["cells"]:
-        text = source(cell)
-        if cell["cell_type"] == "markdown":
-            text = "\n\n".join(filter(None, (_paragraph(part, lang) for part in re.split(r"\n{2,}", text))))
-        else:
-            text = text.replace('lang="both"', f'lang="{lang}"')
-            if first and "from numpy_attention import course" in text:
-                text, first = f'{text}\ncourse.language("{lang}");', False      # the semicolon: say nothing
-        cell["source"] = text
-    return notebook
-
-
-def _paragraph(text, lang):
-    """What is left of one paragraph in that language; "" if nothing is."""
-    lines = text.split("\n")
-    if any(line.startswith(("```", "    ", "|", "<", "$$", "def ")) for line in lines) and not _is_list(lines):
-        return "\n".join(_both_in_one(line, lang) if line.startswith(("<details", "|")) else line for line in lines)
-    if lines[0].startswith(("#", "*约")):
-        return "\n".join(_both_in_one(line, lang) for line in lines)
-    if _is_list(lines):
-        kept = [line for line in lines if _chinese(line) in (None, lang == "zh")]
-        return "\n".join(kept)
-    return text if _chinese(text) in (None, lang == "zh") else ""
-
-
-def _is_list(lines):
-    return all(re.match(r"(- |\d\. |   )", line) for line in lines)
-
-
-def _both_in_one(line, lang):
-    """Of "## 中文 · English", a cell "中文 English" and the like, the half in that language."""
-    if line.startswith("|"):
-        return "|".join(_cell(cell, lang) for cell in line.split("|"))
-    found = re.match(r"(#+ \d\d · |#+ |\*|<details><summary>)?(.*[\u4e00-\u9fff].*?) · (.*?)(\*|</summary>)?$", line)
-    if not found or " · " in found[2] or _chinese(found[2]) is not True:
-        return line
-    before, zh, en, behind = found.groups("")
-    return before + (zh if lang == "zh" else en) + behind
-
-
-def _cell(text, lang):
-    """Of a cell of a table in both languages, Chinese first, the one asked for."""
-    found = re.fullmatch(r"(\s*)([^A-Za-z`$]*[\u4e00-\u9fff][^A-Za-z`$]*?)\s+([A-Za-z][^\u4e00-\u9fff]*?)(\s*)", text)
-    return text if not found else found[1] + found[2 if lang == "zh" else 3] + found[4]
-
-
-def _chinese(text):
-    """True for Chinese, False for another language, None where there are no words."""
-    bare = re.sub(r"`[^`]*`|\$[^$]*\$", "", text)
-    han, latin = len(re.findall(r"[\u4e00-\u9fff]", bare)), len(re.findall(r"[A-Za-z]{2,}", bare))
-    if not han and not latin:
-        return None
-    return han > 0.8 * latin
 
 
 def start(folder, numbers=(), lang="both"):

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from ..words.files import write_whole
-from . import lessons
+from . import lessons, one_language
 from .predicting import FOLDED
 
 # Runs before the first cell: pictures show themselves as vectors.
@@ -44,7 +44,7 @@ def pieces(number, lang):
     Raises: ImportError without the `notebooks` extra; ValueError for another number, or a cell that fails.
     """
     lesson = _lesson(number)
-    notebook = _run(lessons.in_language(lessons.read(lesson.path), lang), lesson.path.parent)
+    notebook = _run(one_language.in_language(lessons.read(lesson.path), lang), lesson.path.parent)
     slides = []
     for cell in notebook["cells"]:
         if lessons.tags(cell) & {"solution", "guess"}:      # the class answers first

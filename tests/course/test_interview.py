@@ -25,3 +25,10 @@ def test_every_part_is_there_in_both_languages(asked):
     assert any("\u4e00" <= c <= "\u9fff" for c in asked.long.zh)
     for words in parts:
         assert not any("\u4e00" <= c <= "\u9fff" for c in words.en)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked.question.en)
+def test_two_minutes_are_more_than_thirty_seconds(asked):
+    """Some 250 characters of Chinese, or 150 words of English, are said in a minute; the short answer comes first."""
+    assert len(asked.long.zh) >= 220 and len(asked.long.en.split()) >= 100
+    assert len(asked.short.zh) <= 140 and len(asked.short.en.split()) <= 65

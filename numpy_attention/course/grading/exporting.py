@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from .. import lessons
+from .. import lessons, one_language
 from ..asking import exercises
 
 FORMATS = ("nbgrader", "otter")
@@ -44,7 +44,7 @@ def export(folder, to, numbers=(), lang="both"):
     written = []
     for lesson in lessons.lessons():
         if lesson.number in (numbers or with_exercises):
-            notebook = lessons.in_language(lessons.read(lesson.path), lang)
+            notebook = one_language.in_language(lessons.read(lesson.path), lang)
             cells = list(_parts(notebook["cells"]))
             made = {"nbgrader": for_nbgrader, "otter": for_otter}[to](notebook, cells, lesson.path.stem)
             place = Path(folder, "source", lesson.number) if to == "nbgrader" else Path(folder, lesson.number)
