@@ -58,8 +58,8 @@ def check(name, answer):
     >>> print(check("one-row-by-hand", [0.12, 0.12, 0.76]))
     ✗ one-row-by-hand: 还没对 not yet (0/2)
       ✗ 参考数值 golden numbers
-          weights [0] (键 key 0) 不对：你的是 0.12，应该更小。共 3 / 3 格不同。
-          weights is wrong at [0] (键 key 0): yours is 0.12, it should be smaller. 3 of 3 cells differ.
+          weights [0]（键 0）不对：你的是 0.12，应该更小。共 3 / 3 格不同。
+          weights is wrong at [0] (key 0): yours is 0.12, it should be smaller. 3 of 3 cells differ.
       · 后面 1 项还没有测 1 more not tried yet
       提示：这是原文印的数，softmax 算错了：e²/(e² + e² + e⁴)。
       Hint: That is what the source text prints, and its softmax is wrong: e²/(e² + e² + e⁴).

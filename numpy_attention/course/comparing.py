@@ -4,7 +4,7 @@ import numpy as np
 from ..words.languages import Words
 from .remark import Remark
 
-AXES = {"N": "序列 sequence", "H": "头 head", "L": "查询 query", "S": "键 key"}
+AXES = {"N": Words("序列", "sequence"), "H": Words("头", "head"), "L": Words("查询", "query"), "S": Words("键", "key")}
 BLANK = Words("这里还留着空：把 ... 换成你的代码。", "The hole is still there: put your code where the ... is.")
 
 
@@ -20,7 +20,7 @@ def compare(value, expected, name="", symbols="", *, atol=1e-8, rtol=1e-7, typed
         reveal: whether to say what is right; otherwise only whether it is larger or smaller.
 
     >>> print(compare(np.array([[1., 2.], [3., 5.]]), np.array([[1., 2.], [3., 4.]]), "scores", "L S").what.en)
-    scores is wrong at [1, 1] (查询 query 1, 键 key 1): yours is 5, it should be 4. 1 of 4 cells differ.
+    scores is wrong at [1, 1] (query 1, key 1): yours is 5, it should be 4. 1 of 4 cells differ.
     """
     expected = np.asarray(expected)
     called = name or "the result"
@@ -45,15 +45,14 @@ def compare(value, expected, name="", symbols="", *, atol=1e-8, rtol=1e-7, typed
         return None
     where = tuple(int(i) for i in np.argwhere(bad)[0])
     yours, right = _different(value[where].item(), expected[where].item())
-    place = f" [{', '.join(map(str, where))}]{_named(where, symbols)}" if where else ""
-    at = " at" if place else ""
+    place = _place(where, symbols)
     right_zh, right_en = f"应为 {right}", f"it should be {right}"
     if not reveal:
         more = expected[where] > value[where]
         right_zh, right_en = ("应该更大" if more else "应该更小"), f"it should be {'larger' if more else 'smaller'}"
     return Remark(
-        Words(f"{called}{place} 不对：你的是 {yours}，{right_zh}。共 {bad.sum()} / {bad.size} 格不同。",
-              f"{called} is wrong{at}{place}: yours is {yours}, {right_en}. {bad.sum()} of {bad.size} cells differ."),
+        Words(f"{called}{place.zh}不对：你的是 {yours}，{right_zh}。共 {bad.sum()} / {bad.size} 格不同。",
+              f"{called} is wrong{place.en}: yours is {yours}, {right_en}. {bad.sum()} of {bad.size} cells differ."),
         _seen(value, expected, atol, rtol))
 
 
@@ -138,10 +137,15 @@ def _shapes(value, expected, called, symbols):
                         f"{called} has shape {value.shape}, it should have {wanted}{expected.shape}."), hint)
 
 
-def _named(where, symbols):
-    """" (查询 query 0, 键 key 2)" for the axes that have a name."""
-    names = [f"{AXES[s]} {i}" for s, i in zip(symbols.split(), where, strict=False) if s in AXES]
-    return f" ({', '.join(names)})" if names else ""
+def _place(where, symbols):
+    """Where a wrong number stands, with the names of those axes that have one: " at [0, 2] (query 0, key 2)"."""
+    if not where:
+        return Words(" ", "")
+    cell = f"[{', '.join(map(str, where))}]"
+    named = [(AXES[s], i) for s, i in zip(symbols.split(), where, strict=False) if s in AXES]
+    zh, en = (f"{mark[0]}{mark[1].join(f'{axis.say(lang)} {i}' for axis, i in named)}{mark[2]}" if named else mark[3]
+              for lang, mark in (("zh", ("（", "，", "）", " ")), ("en", (" (", ", ", ")", ""))))
+    return Words(f" {cell}{zh}", f" at {cell}{en}")
 
 
 def _different(*numbers):

@@ -241,7 +241,7 @@ def sheet_for(seed, student, level=1):
     Returns: a Worksheet. Raises: ValueError for another level or seed, or nobody.
 
     >>> print(sheet_for(7, "李雷").check({"scores": [[1, 2, 3], [0, 0, 0]]}).results[0][1].what.en)
-    scores is wrong at [0, 2] (查询 query 0, 键 key 2): yours is 3, it should be smaller. 3 of 6 cells differ.
+    scores is wrong at [0, 2] (query 0, key 2): yours is 3, it should be smaller. 3 of 6 cells differ.
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(map(str, LEVELS))}, not {level!r}")

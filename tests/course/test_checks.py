@@ -192,7 +192,7 @@ def test_comparing_names_the_first_wrong_cell():
     value = np.zeros((2, 3, 4))
     value[1, 0, 2] = 0.5
     found = compare(value, np.zeros((2, 3, 4)), "weights", "H L S")
-    assert found.what.en.startswith("weights is wrong at [1, 0, 2] (头 head 1, 查询 query 0, 键 key 2): yours is 0.5")
+    assert found.what.en.startswith("weights is wrong at [1, 0, 2] (head 1, query 0, key 2): yours is 0.5")
     assert compare(np.full(3, np.inf), np.full(3, np.inf)) is None
 
 

@@ -128,7 +128,7 @@ def _shift(learner):
     order = np.array([2, 0, 4, 6, 1, 5, 3])
     plain, moved = learner(Q, K, V), learner(Q, K[order], V[order])
     found = outcome(plain, _engine(Q, K, V), OUTPUTS, atol=np.inf) or compare(np.sum(plain[0], axis=-1), np.ones(5), "Σ weights", "L")
-    return found or compare(moved[1], np.asarray(plain[1]), "heads (键值对换了顺序 key/value pairs reordered)", "L d_v")
+    return found or compare(moved[1], np.asarray(plain[1]), "heads(Q, K[order], V[order])", "L d_v")
 
 
 EXERCISES = (

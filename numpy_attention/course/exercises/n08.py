@@ -18,6 +18,7 @@ MISSED_ONE = Words("漏掉了「只偷看下一个」的模型：t 之前的每�
 MISSED_PLACE = Words("漏掉了只在一处泄漏的模型：从 1 起的每一个 t 都要试，t 之前的每一个输出都要比。",
                      "A model that leaks at a single place was missed: try every t from 1 on, and compare every output before t.")
 MISSED_SMALL = Words("漏掉了很小的泄漏：改动要大，容差要小。", "A small leak was missed: make a large change and a small tolerance.")
+EXCHANGED = Words("True 和 False 反了：没有泄漏返回 True，有泄漏返回 False。", "True and False are exchanged: True means that nothing leaks, False that something does.")
 NO_BOOL = Words("返回 True（没有泄漏）或 False（有泄漏）。", "Return True (nothing leaks) or False (something does).")
 
 
@@ -80,6 +81,8 @@ def _accepts(learner):
         if isinstance(verdict, Remark):
             return verdict
         if not verdict:
+            if _verdict(learner, LEAKY[0][1]) is True:
+                return Remark(Words(f"第 {number} 个没有泄漏的模型被说成有泄漏，没有掩码的却说没有。", f"Honest model {number} was said to leak, and one without a mask was not."), EXCHANGED)
             return Remark(Words(f"第 {number} 个没有泄漏的模型被说成有泄漏。", f"Honest model {number} was said to leak."), FALSE_ALARM)
     return None
 
@@ -128,6 +131,7 @@ def _loose(forward, x):
 
 MISTAKES = (
     Mistake(_every(-1), *FALSE_ALARM),
+    Mistake(lambda forward, x: not is_causal(forward, x), *EXCHANGED),
     Mistake(lambda forward, x: True, *MISSED),
     Mistake(_every(1), *MISSED_ONE),
     Mistake(_only_last, *MISSED_PLACE),

@@ -23,13 +23,13 @@ def prefix_match(weights, tokens):
     return total / count
 
 
-def _variant(offset=0, include_all=False, per_place=False, first=False):
+def _variant(offset=0, include_all=False, per_place=False, first=False, later=False):
     def answer(weights, tokens):
         N, H, L, _ = weights.shape
         total, count = np.zeros(H), 0
         for n in range(N):
             for i in range(L):
-                places = [j for j in range(1, i + 1) if tokens[n, j - 1] == tokens[n, i]]
+                places = [j for j in range(1, L if later else i + 1) if tokens[n, j - 1] == tokens[n, i]]
                 if first:
                     places = places[:1]
                 shifted = [j - 1 + offset for j in places]
@@ -47,6 +47,7 @@ MISTAKES = (
             "That looks at the same token itself; look at the one *behind* it: tokens[j − 1] == tokens[i]."),
     Mistake(_variant(offset=1, include_all=True), "没有重复的位置不算：平均只取有匹配的那些位置。",
             "Places without a repeat do not count: average over those that have a match."),
+    Mistake(_variant(offset=1, later=True), "后面的位置 (j > i) 也算进去了：只看 j ≤ i，前面没有匹配的 i 不算。", "Places behind i (j > i) were counted, too: take j ≤ i only, and leave out an i that has no match before it."),
     Mistake(_variant(offset=1, per_place=True), "匹配不止一处时要相加，再对位置求平均。", "Where several places match, add their weights; then average over the places i."),
     Mistake(_variant(offset=1, first=True), "只算了第一处匹配：所有匹配的位置都要相加。", "Only the first match was counted: add up all that match."),
     Mistake(lambda w, t: _variant(offset=1)(w, t) * 0 + _variant(offset=1)(w, t).mean(), "每个头要有自己的分数：形状 (H,)，不要对头求平均。", "Every head has a score of its own, shape (H,): do not average over heads."),
@@ -58,7 +59,7 @@ MISTAKES = (
 def _make(rng):
     N, H, L = 2, 3, 9
     tokens = rng.integers(4, size=(N, L))
-    tokens[:, -1] = tokens[:, 0]
+    tokens[:, -1] = tokens[0, 0], 4         # a repeat at the end of one, a letter of its own at the end of the other
     weights = rng.random((N, H, L, L)) * np.tri(L)
     return weights / weights.sum(axis=-1, keepdims=True), tokens
 

@@ -9,9 +9,11 @@ from ..exercise import GOLDEN, INVARIANT, RANDOM, CheckStage, Exercise, Mistake
 from ..remark import Remark
 
 LEAST = 0.05
-NOT_SHARES = Words("一行权重要加起来是 1：方向要和全 1 的向量也正交，不能事后归一化。", "A row of weights sums to 1: the direction must be orthogonal to the ones as well; normalising afterwards spoils the output.")
+SUM_IS_NOT_1 = Words("一行权重要加起来是 1。", "A row of weights sums to 1.")
+WITHOUT_ONES = Words("输出没有变，可是和不是 1：方向 n 除了 n @ V = 0，还要 Σ n = 0。", "The output is as it was, but the sum is not 1: besides n @ V = 0 a direction wants Σ n = 0.")
+DIRECTION = Words("这是方向 n 自己：要返回的是权重，weights 加上若干倍的 n。", "That is a direction n itself; weights are asked for: weights plus some times n.")
 NEGATIVE = Words("份额不能是负的：走到第一个权重变成 0 就停。", "Shares are not negative: stop where the first of them reaches 0.")
-OTHER_OUTPUT = Words("输出变了：n @ V 必须是 0。", "The output has changed: n @ V has to be 0.")
+OTHER_OUTPUT = Words("输出变了：只能沿着 n @ V = 0、Σ n = 0 的方向走，事后也不能再归一化。", "The output has changed: move along n with n @ V = 0 and Σ n = 0 only, and divide by nothing afterwards.")
 SAME = Words("权重几乎没变：沿着零空间的方向走远一点。", "The weights hardly changed: go further along a direction of the null space.")
 NO_ROOM = Words("这里 d_v + 1 ≥ S，没有别的权重能给出同样的输出：原样返回。", "Here d_v + 1 ≥ S, and no other weights give this output: return them as they are.")
 
@@ -47,7 +49,9 @@ def _look(learner, S, d_v, seed):
     answer = np.asarray(answer, float)
     total, lowest = float(np.sum(answer)), float(np.min(answer))
     if abs(total - 1) > room:
-        return Remark(Words(f"权重之和是 {total:.10g}。", f"The weights sum to {total:.10g}."), NOT_SHARES)
+        outputs, before = np.abs(answer @ V).max(), np.abs(answer @ V - weights @ V).max()
+        hint = DIRECTION if max(abs(total), outputs) <= room else WITHOUT_ONES if before <= room else SUM_IS_NOT_1
+        return Remark(Words(f"权重之和是 {total:.10g}。", f"The weights sum to {total:.10g}."), hint)
     if lowest < -room:
         j = int(np.argmin(answer))
         return Remark(Words(f"weights[{j}] = {lowest:.4g}，是负数。", f"weights[{j}] = {lowest:.4g} is negative."), NEGATIVE)
@@ -72,7 +76,7 @@ def _direction(weights, V, ones=True):
 
 def _normalised(weights, V):
     other = np.abs(weights + 0.3 * _direction(weights, V, ones=False))
-    return other / other.sum() * 1.1
+    return other / other.sum()
 
 
 def _too_far(weights, V):
@@ -84,12 +88,14 @@ def _shuffled(weights, V):
 
 
 MISTAKES = (
-    Mistake(_normalised, *NOT_SHARES),
+    Mistake(_normalised, *OTHER_OUTPUT),
+    Mistake(lambda weights, V: weights + 0.3 * _direction(weights, V, ones=False), *WITHOUT_ONES),
+    Mistake(_direction, *DIRECTION),
     Mistake(_too_far, *NEGATIVE),
     Mistake(_shuffled, *OTHER_OUTPUT),
     Mistake(lambda weights, V: weights.copy(), *SAME),
     Mistake(lambda weights, V: weights + 1e-3 * _direction(weights, V), *SAME),
-    Mistake(lambda weights, V: 1.1 * weights, *NOT_SHARES),
+    Mistake(lambda weights, V: 1.1 * weights, *SUM_IS_NOT_1),
 )
 EXERCISES = (
     Exercise("same-output", "13", Words("找一行不同的权重，输出却完全一样。", "Find other weights with exactly the same output."),

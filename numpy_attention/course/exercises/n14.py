@@ -152,7 +152,7 @@ def _permuted(learner):
     order, everything = np.array([3, 0, 4, 1, 2]), np.ones((5, 5), bool)
     plain, moved = learner(x, p, H, everything), learner(x[:, order], p, H, everything)
     found = outcome(plain, _engine(x, p, H, everything), OUTPUTS, atol=np.inf)
-    return found or compare(moved[0], np.asarray(plain[0])[:, order], "out (词元换了顺序 tokens reordered)", "N L D")
+    return found or compare(moved[0], np.asarray(plain[0])[:, order], "out(x[order])", "N L D")
 
 
 # 3. backward
