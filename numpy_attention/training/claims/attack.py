@@ -166,7 +166,8 @@ def table(found):
     measured = sum("values" in result for result in found.values())
     lines = ["# The claims under attack", "",
              "Made by `python -m numpy_attention claims --attack`; do not edit. "
-             f"{measured} measurements. ✓ every seed kept every margin; ✗ n/m: n of m seeds broke one; "
+             f"{measured} measurements. ✓ n: measured with n seeds, and each kept every margin; ✗ n/m: n of m seeds "
+             "broke one; "
              "– nothing is trained, or the attack does not fit; an empty cell was not measured yet. A ✗ names a "
              "condition that the claim needs. Where nothing else is given: Adam with β = 0.9, 0.99 and a warm-up of "
              "20 steps, and the usual start (matrices with standard deviation 1/√fan-in, embeddings halved).", "",
@@ -188,8 +189,8 @@ def cell(said):
         return ""
     if isinstance(said, str):
         return "–"
-    bad = broken_seeds(said)
-    return f"✗ {bad}/{len(next(iter(said.values.values())))}" if bad else "✓"
+    bad, seeds = broken_seeds(said), len(next(iter(said.values.values())))
+    return f"✗ {bad}/{seeds}" if bad else f"✓ {seeds}"
 
 
 def broken_seeds(verdict):

@@ -8,7 +8,8 @@ from .claim import at_least, at_most, claim, learn
 
 @claim("Cross-attention learns to look things up among six facts; the weight lies on the slot of the key.",
        "交叉注意力学会在六条事实里查找，权重落在那个键的格子上。",
-       given="4 questions to 6 slots, 16 keys and values; one head, D = 32, Adam at 0.01",
+       given="4 questions to 6 slots, 16 keys and values; one head, D = 32, Adam at 0.01; under attack the weight on "
+             "the slot is 0.87 and more",
        margins={"accuracy": at_least(0.99), "steps to 99 %": at_most(150), "weight on the right slot": at_least(0.9)},
        quick=True)
 def recall(seed):
