@@ -19,7 +19,7 @@ from .claim import at_least, at_most, built, claim, learn
                 "reversal, without": at_least(0.99)},
        often="Without 1/√d_k heads of width 64 do not learn induction.",
        refuted="They do, from a smaller start or at a smaller rate, and under attack with two heads a layer (three of "
-               "three seeds); with three heads, with a feed-forward layer, and on sequences of 40 two seeds of three did.")
+               "three seeds); with three heads, with a feed-forward layer, and on 40 letters two of three did.")
 def scale(seed):
     def reached(name, factor, steps=300, **options):
         return learn(name, d_k=64, scale=factor, steps=steps, stop_at=0.99, seed=seed, **options).accuracy
