@@ -169,9 +169,9 @@ with np.errstate(over="ignore"):
 # %% [markdown]
 # ### 谜题 · A puzzle
 #
-# 只拖动除数，让「我」的最大权重超过 0.99。dscores 变成什么样？去掉下面的 `#` 再运行，或者在终端里输入 `python -m numpy_attention page --puzzle 6`。
+# 只拖动除数，让「我」的最大权重超过 99%。dscores 变成什么样？去掉下面的 `#` 再运行，或者在终端里输入 `python -m numpy_attention page --puzzle 6`。
 #
-# With the divisor alone, push 我's largest weight above 0.99. What becomes of dscores? Remove the `#` below and run the cell, or type `python -m numpy_attention page --puzzle 6` in a terminal.
+# With the divisor alone, push 我's largest weight above 99 %. What becomes of dscores? Remove the `#` below and run the cell, or type `python -m numpy_attention page --puzzle 6` in a terminal.
 
 # %%
 # course.puzzle(6)
