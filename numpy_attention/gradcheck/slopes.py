@@ -154,6 +154,9 @@ def _best(levels, here, apart):
     at a step is there at all longer ones, too, even if chance hides it; and a piece of stairs as fine as float32's,
     flat or not, is rounding, and says nothing about the slope.
     """
+    if len(levels) == 1:
+        look = levels[0]
+        return look.value, np.where(apart, 0, look.error), np.full(here.size, look.h), np.zeros(here.size, bool)
     levels, noise, errors = sorted(levels, key=lambda look: look.h), np.zeros(here.size), []
     for i, look in enumerate(levels):
         flat, moves, seen = (look.value == 0) & (look.gap == 0), np.zeros(here.size), np.zeros(here.size, int)
@@ -177,7 +180,7 @@ def _best(levels, here, apart):
     for look, its in zip(levels, errors, strict=True):
         other = np.maximum(np.abs(look.value - value) - 2 * its, 0)
         apart = np.where((look.h != h) & np.isfinite(other), np.minimum(apart, other), apart)
-    alone = (apart > 2 * error) if len(levels) > 1 else np.zeros(here.size, bool)
+    alone = apart > 2 * error
     return value, np.where(alone & np.isfinite(apart), np.maximum(error, apart), error), h, alone
 
 

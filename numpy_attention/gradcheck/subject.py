@@ -68,15 +68,17 @@ class Subject:
         self.writes = trial.written()
         self.written_names = []
         self.drawn_from = trial.held.moved()
-        made = {id(f.thing) for f in walk(trial.layer) if isinstance(f.thing, np.ndarray)}
+        shared = {id(f.thing): f.thing for f in self.inner if not f.copied}         # seen already, and no copy's own
+        made = {id(f.thing) for f in walk(trial.layer, {**shared}) if isinstance(f.thing, np.ndarray)}
         trial.forward()
         self._see_outputs(trial)
-        self.out, self.outs, self.shapes = trial.forward(), trial.outs, [o.shape for o in trial.outs]
+        trial.forward()
+        self.outs, self.shapes = trial.outs, [o.shape for o in trial.outs]
         if any(o.dtype.kind == "c" for o in self.outs):
             raise Finding(f"{self.name} returns complex numbers, but a gradient is one of real outputs: let forward "
                           "return the real and the imaginary part as two outputs")
         self.is_loss = len(self.shapes) == 1 and self.shapes[0] == () and not self.under_test.upstreams_wanted()
-        stays = [f for f in walk(trial.layer) if isinstance(f.thing, np.ndarray) and id(f.thing) in made]
+        stays = [f for f in walk(trial.layer, {**shared}) if isinstance(f.thing, np.ndarray) and id(f.thing) in made]
         raw = self._first_backward(trial)
         twins = {id(trial.memo[id(f.thing)]): f.thing for f in self.inner if id(f.thing) in trial.memo and f.copied
                  and isinstance(f.thing, np.ndarray)}
@@ -121,7 +123,8 @@ class Subject:
         return self._of_zeros(trial)
 
     def _of_zeros(self, trial):
-        self.out, self.outs, self.shapes = trial.forward(), trial.outs, [o.shape for o in trial.outs]
+        trial.forward()
+        self.outs, self.shapes = trial.outs, [o.shape for o in trial.outs]
         return trial.returned([np.zeros(o.shape, _real(o.dtype)) for o in trial.outs])
 
     def random_upstreams(self, rng):
