@@ -56,6 +56,7 @@ class Ruler:
         self.eps = grain(self.here)
         self.dtype = np.result_type(*(v.values.dtype for v in subject.variables.values()))
         self.first = 0 if self.dtype == np.float64 else 2       # the step to begin with
+        self.least = max(1e-10, 50 * np.finfo(self.dtype).eps)  # as a share of how far things move: next to nothing
         self.complex, self.obstacle = None, "" if use_complex else "asked for"
         if use_complex:
             self._try_complex()
@@ -65,7 +66,9 @@ class Ruler:
         try:
             self.complex = self.subject.copy(complex_variables=True)
             out = self.complex.forward()
-            if out.shape == self.here.shape and np.allclose(out.real, self.here, rtol=1e-6, atol=0, equal_nan=True):
+            eps, size = np.finfo(self.dtype).eps, np.abs(self.here).max(initial=0, where=np.isfinite(self.here))
+            if out.shape == self.here.shape and np.allclose(out.real, self.here, rtol=max(1e-6, 1e4 * eps),
+                                                            atol=100 * eps * size, equal_nan=True):
                 return
             self.obstacle = "forward computes something else with complex numbers"
         except (Finding, TypeError) as error:
@@ -127,9 +130,9 @@ class Ruler:
         """Do both give the same slope for every output; the error as a share of the slopes."""
         weights = np.abs(self.weights)
         apart = np.abs(exact - central.value)
-        allowed = 4 * central.error + 1e-6 * np.abs(central.value) + 1e-10 * self.units
+        allowed = 4 * central.error + 1e-6 * np.abs(central.value) + self.least * self.units
         same = (apart <= allowed) | (~np.isfinite(exact) & ~np.isfinite(central.value)) | (weights == 0)
-        size = max(float(weights @ np.abs(exact)), 1e-7 * self.unit)
+        size = max(float(weights @ np.abs(exact)), 1e3 * self.least * self.unit)
         error = float(weights @ np.where(np.isfinite(central.error), central.error, 0))
         if same.all() and error > 0.05 * size:          # slopes of next to nothing? then what moves farther away counts
             size = max(size, 1e-8 * float(weights @ self.far))

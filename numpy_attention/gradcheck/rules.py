@@ -102,9 +102,10 @@ def shapes(seen):
 
 
 def dtypes(seen):
-    """A float32 layer has float32 gradients: the precision of the tensor itself or of the output."""
+    """A float32 layer has float32 gradients: the precision of the tensor itself or of the output, float32 at least."""
+    fine = {kind for o in seen.trial.outs for kind in (o.dtype, np.result_type(o.dtype, np.float32))}
     wrong = [f"d{m.name} is {g.dtype}, should be {m.array.dtype}" for m, g in seen.first
-             if g.dtype not in (m.array.dtype, *(o.dtype for o in seen.trial.outs))]
+             if g.dtype not in {m.array.dtype, *fine}]
     return not wrong, "; ".join(wrong) or "every gradient has its tensor's precision"
 
 

@@ -134,7 +134,7 @@ class Judge:
         spread = self._spread.get(variable.name, np.zeros(variable.shape))
         unit, sizes = self.ruler.unit / self.ruler.scales[variable.name].reshape(variable.shape), _size(analytic)
         allowed = math.sqrt(self.eps) * np.maximum(sizes, np.minimum(sizes.max(initial=0), unit))     # half the digits
-        return np.where(spread <= np.maximum(allowed, 1e-12 * unit), spread, 0.0)
+        return np.where(spread <= np.maximum(allowed, 1e-2 * self.ruler.least * unit), spread, 0.0)
 
     @staticmethod
     def _pooled(spread, analytic, measured):
@@ -188,7 +188,7 @@ class Judge:
             if not coarse.any():
                 return coarse
             claims = np.abs(analytic) > np.maximum(100 * self._rounding(variable, analytic),
-                                                   1e-10 * numbers["felt"] / scale)
+                                                   self.ruler.least * numbers["felt"] / scale)
             matters = ~(numbers["error"] * scale <= 1e-5 * numbers["unit"])
             coarse &= ~(size + numbers["error"] <= self.atol)      # whatever it is, the atol that was given covers it
         return coarse & (claims | matters) & ~(numbers["error"] == 0)

@@ -1432,3 +1432,13 @@ def _(x, n, s):
     class Described(Linear):
         W, dW = Behind(), Behind()
     return Described(n(4, 3), n(3)), x(5, 4)
+
+
+@right("the package's attention in float32, as it is")
+def _(x, n, s):
+    return na.MultiHeadAttention(4, 2, rng=0, dtype=np.float32), n(2, 3, 4).astype(np.float32), {"dtype": None}
+
+
+@right("float16 given")
+def _(x, n, s):
+    return na.Linear(4, 3, rng=0), n(5, 4).astype(np.float16)
