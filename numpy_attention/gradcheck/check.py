@@ -178,23 +178,20 @@ def _all_at_once(ruler, analytic, atol, rtol):
 
 def _how(report, ruler, method, count):
     """How the slopes were measured, in words."""
-    exact = [row for row in report.rows if not row.why]
-    slow = [row for row in report.rows if row.why]
-    steps = f"h = {COMPLEX_STEP[ruler.dtype]:.0e} |x|", f"h from {BASE:.0e} |x|, as short or long as each number needs"
-    report.method = ("complex step" if not slow else "central differences" if not exact else
-                     "complex step and central differences")
-    report.settings["step"] = steps[0] if not slow else steps[1]
+    slow = {}
+    for row in report.rows:
+        if row.why:
+            slow.setdefault(row.why, []).append(row.name)
+    exact = not all(row.why for row in report.rows)
+    report.method = " and ".join(["complex step"] * exact + ["central differences"] * bool(slow))
+    report.settings["step"] = (f"h from {BASE:.0e} |x|, as short or long as each number needs" if slow else
+                               f"h = {COMPLEX_STEP[ruler.dtype]:.0e} |x|")
     if report.settings["rtol"] is None:
         report.settings["rtol"] = RTOL[ruler.dtype, not slow]
-    if slow:
-        whys = list(dict.fromkeys(row.why for row in slow))
-        names = {why: ", ".join(row.name for row in slow if row.why == why) for why in whys}
-        report.reason = "; ".join(f"{names[why]}: {why}" if exact or len(whys) > 1 else f"because {why}"
-                                  for why in whys)
-        if ruler.obstacle == "asked for":
-            report.reason = "as asked for"
-    else:
-        report.reason = "confirmed by central differences along random directions"
+    report.reason = "; ".join(f"{', '.join(names)}: {why}" if exact or len(slow) > 1 else f"because {why}"
+                              for why, names in slow.items())
+    if not slow or ruler.obstacle == "asked for":
+        report.reason = "as asked for" if slow else "confirmed by central differences along random directions"
     if report.rows and report.rows[0].kind == "all":
         report.method = f"all at once along random directions, by {report.method}"
         report.reason += f"; {count:,} numbers are too many to nudge one by one" * (method == "auto")

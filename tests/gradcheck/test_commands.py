@@ -88,7 +88,7 @@ def test_fixture(own_layer):
 
 
 def test_ours_needs_less_than_half_the_runs_of_the_plain_loop():
-    small = na.MultiHeadAttention(4, 2, rng=0), (normal(2, 3, 4),)
+    small = na.MultiHeadAttention(4, 2, rng=0), normal(2, 3, 4)
     ways = {way: error for way, _, _, error in race(rounds=1, case=small)}
     assert ways["ours: complex step, confirmed"] < 1e-12 < ways["the plain loop of a course"] < 1e-8
     runs = []
