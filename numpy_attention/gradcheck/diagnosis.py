@@ -260,15 +260,9 @@ def sizes(subject, trial):
                   "out": subject.shapes[0]}
         found = {f"{name}.shape[{axis}]": n for name, shape in shapes.items() for axis, n in enumerate(shape)}
     found = {symbol: found[symbol] for symbol in sorted(found, key=lambda symbol: symbol != "d_k")}    # the usual scale
-    return {symbol: n for symbol, n in found.items() if n > 1} | _dropouts(trial.layer)
-
-
-def _dropouts(layer):
-    """{"1 − p": its value} of a dropout layer inside, whose scale is easily forgotten."""
-    parts = [layer, *layer.sublayers().values()] if isinstance(layer, Layer) else []
-    kept = [1 - part.p for part in parts if isinstance(part, Dropout) and part.p]
-    deeper = [_dropouts(part) for part in parts[1:]]
-    return {"1 − p": kept[0]} if kept else next(filter(None, deeper), {})
+    found = {symbol: n for symbol, n in found.items() if n > 1}
+    kept = next((1 - f.thing.p for f in walk(trial.layer) if isinstance(f.thing, Dropout) and f.thing.p), None)
+    return {**found, "1 − p": kept} if kept else found          # a scale that is easily forgotten
 
 
 def _stated(layer):
