@@ -214,3 +214,21 @@ def test_stairs_of_one_are_no_float32():
     assert grain(np.array([26754.0, 12345.0, -3.0])) == np.finfo(np.float64).eps
     assert grain(np.float32([0.1, 2.7, 3.14159]).astype(float)) == np.finfo(np.float32).eps
     assert grain(np.array([0.1, 2.7, 3.14159])) == np.finfo(np.float64).eps
+
+
+def test_a_learned_number_that_is_no_array_is_named_with_the_fix():
+    class Gain:
+        def __init__(self):
+            self.gain = 1.5
+
+        def forward(self, x):
+            self.x = x
+            return x * self.gain
+
+        def backward(self, dout):
+            self.dgain = float((dout * self.x).sum())
+            return dout * self.gain
+    report = na.check_gradients(Gain(), normal(3, 4))
+    assert report.headline().endswith("all 12 numbers agree; not checked: gain (Python's own numbers)")
+    assert any("has to be floats in a NumPy array, such as np.array(1.5)" in text for text in report.warnings)
+    assert not any("params=" in text for text in report.warnings)
