@@ -2,6 +2,8 @@
 import importlib.util
 from pathlib import Path
 
+from ..words.files import path_of
+
 
 def find_model(name):
     """The folder or .gguf file that `name` means, as a Path.
@@ -15,7 +17,7 @@ def find_model(name):
     Traceback (most recent call last):
     FileNotFoundError: no-such-model is neither a folder, nor a .gguf file, nor an installed package
     """
-    path = Path(name)
+    path = path_of("folder", name)
     if path.is_dir() or (path.is_file() and path.suffix == ".gguf"):
         return path
     if path.is_file():

@@ -6,6 +6,8 @@ takes ids.
 """
 from pathlib import Path
 
+from ..engine.arguments import count
+
 # How texts are cut before the pieces are looked up, for GGUF files, which name the way but do not describe it.
 LETTERS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -58,11 +60,16 @@ class Tokens:
 
     def encode(self, text):
         """The text's ids; BERT's mark of the beginning and end included."""
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a text, got {text!r}")
+        if half := next((letter for letter in text if "\ud800" <= letter <= "\udfff"), None):
+            raise ValueError(f"text must be whole: it holds half a letter, {half!r}, as when bytes were read "
+                             "wrongly")
         return self.tokenizer.encode(text).ids
 
     def decode(self, ids):
         """The ids' text."""
-        return self.tokenizer.decode([int(i) for i in ids], skip_special_tokens=True)
+        return self.tokenizer.decode([count("an id", i) for i in ids], skip_special_tokens=True)
 
     def pieces(self, ids):
         """The text of each id, blanks included; a piece that is only a part of a letter is shown as its id."""

@@ -144,3 +144,25 @@ def test_a_prompt_may_fill_the_table_of_positions():
 def test_the_rest(call, says):
     with pytest.raises((TypeError, ValueError), match=says):
         call()
+
+
+def test_texts_that_are_none():
+    library = pytest.importorskip("tokenizers")
+    model = small("gpt2")
+    model.tokens = models.Tokens(lambda _: library.Tokenizer(library.models.BPE({"a": 0, "b": 1}, [])))
+    for text, says in (("\ud800", "text must be whole"), ("a\udc80", "must be whole"), ("", "the prompt is empty")):
+        with pytest.raises(ValueError, match=says):
+            generate(model, text, 1)
+    for call, says in ((lambda: model.tokens.encode(None), "text must be a text"),
+                       (lambda: model.tokens.decode([-1]), "an id must not be negative"),
+                       (lambda: model.tokens.decode("ab"), "an id must be a whole number"),
+                       (lambda: generate(model, "ab", 1, stop=""), "a text as stop must not be empty"),
+                       (lambda: models.sentence_embeddings(model, ["a", "\ud800"]), "text must be whole")):
+        with pytest.raises((TypeError, ValueError), match=says):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "", b"x", "a\0b", "\ud800"], ids=repr)
+def test_no_folder_is_called_that(wrong):
+    with pytest.raises((TypeError, ValueError), match="^folder must be the path of a file"):
+        models.open_model(wrong)
