@@ -288,6 +288,67 @@ def test_a_finger_edits_too(browser, bench):
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+# Every control: how it is found, what is done before, what must be true after it was used.
+CONTROLS = (
+    ("#undo", "bench.set('Q', 0, 7)", "Q[0] === 1"),
+    ("#redo", "bench.set('Q', 0, 7); press('undo')", "Q[0] === 7"),
+    ("#reset", "bench.set('Q', 0, 7)", "Q[0] === 1"),
+    ("#copy", "", "text('status').includes('link')"),
+    ("#puzzles", "", "bench.view.puzzle === 0"),
+    ("#hint", "press('puzzles')", "text('solved').includes('row')"),
+    ("#another", "press('puzzles')", "bench.view.puzzle === 1"),
+    ("#prev", "bench.go(3)", "bench.view.step === 2"),
+    ("#next", "bench.go(3)", "bench.view.step === 4"),
+    ("#play", "", "text('play').includes('stop')"),
+    ("#causal", "", "weights[1] === 0"),
+    ("#unmask", "press('causal')", "weights[1] > 0"),
+    ("#more", "bench.choose('Q', 0)", "Q[0] === 2"),
+    ("#less", "bench.choose('Q', 0)", "Q[0] === 0"),
+    ("#hide", "bench.choose('weights', 1)", "weights[1] === 0"),
+    ("#measure", "bench.choose('dQ', 2)", "text('measured').includes('slope')"),
+    ("#alike", "", "bench.view.alike"),
+    ("#own summary", "", "document.getElementById('own').open"),
+    ("[data-lang=zh]", "", "bench.view.lang === 'zh'"),
+    ("[data-view=step]", "", "bench.view.kind === 'step'"),
+)
+
+
+def by_mouse(browser, control):
+    from selenium.webdriver.common.action_chains import ActionChains
+    ActionChains(browser).click(control).perform()
+
+
+def by_keyboard(browser, control):
+    browser.execute_script("arguments[0].focus()", control)
+    keys(browser, " " if control.get_attribute("type") == "checkbox" else "ENTER")
+
+
+def by_finger(browser, control):
+    box = browser.execute_script("""arguments[0].scrollIntoView({block: "center"});
+        return arguments[0].getBoundingClientRect()""", control)
+    point = {"x": box["x"] + min(9, box["width"] / 2), "y": box["y"] + box["height"] / 2}
+    browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+    browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+@pytest.mark.parametrize("use", [by_mouse, by_keyboard, by_finger])
+def test_every_control_by_mouse_keyboard_and_finger(browser, bench, use):
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": use is by_finger})
+    try:
+        for control, before, true in CONTROLS:
+            browser.get("about:blank")
+            browser.get(f"{bench}#l=en")
+            browser.execute_script("const press = id => document.getElementById(id).click();" + before)
+            use(browser, find(browser, control))
+            browser.execute_async_script("setTimeout(arguments[0], 50)")
+            assert browser.execute_script("""const text = id => document.getElementById(id).textContent;
+                const Q = bench.run.tensors.Q.data, weights = bench.run.tensors.weights.data;
+                return Boolean(""" + true + ")"), control
+        assert browser.get_log("browser") == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
 def test_no_request_leaves_the_file(shown, bench):
     shown.get_log("performance")
     shown.get(bench)
