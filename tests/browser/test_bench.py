@@ -381,6 +381,19 @@ def test_eight_heads_of_sixteen_tokens_follow_too(browser, tmp_path):
     assert tensor(browser, "x")[3] == 0.5
 
 
+def test_long_foreign_and_joined_tokens_push_nothing_aside(browser, tmp_path):
+    layer = na.MultiHeadAttention(6, 2, rng=0)
+    x = np.random.default_rng(0).standard_normal((1, 6, 6))
+    layer.backward(layer(x) * 0 + x)
+    tokens = ("x" * 300, "שלום עולם", "👩‍👩‍👧‍👦🏳️‍🌈", "</script>", "\u202egnp", "")
+    browser.get(na.trace(layer, tokens=tokens).save_html(tmp_path / "long.html", lang="en").as_uri())
+    browser.execute_script("bench.set('x', 0, 2); bench.choose('weights', 3)")
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert browser.execute_script("""return [...document.querySelectorAll("th[scope=col]")]
+        .every(word => word.getBoundingClientRect().width < 50)""")
+    assert browser.get_log("browser") == []
+
+
 def test_scripts_off_the_steps_stand_there(trace, bench, tmp_path):
     driver = open_browser(tmp_path / "profile", scripts=False)
     try:
