@@ -308,7 +308,7 @@ print(dict(zip(trace.query_tokens, most)))
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 不看公式，用三句话告诉一个没学过的朋友：注意力的一行权重是怎么来的，又拿来做什么？ 写在下面一格里，再展开参考答案。
+# 不看公式，用三句话告诉一个没学过的朋友：注意力的一行权重是怎么来的，又拿来做什么？写在下面一格里，再展开参考答案。
 #
 # Without a formula, in three sentences to a friend to whom it is new: where does a row of weights come from, and what is it used for? Write it into the cell below, then unfold the sample answer.
 

@@ -343,7 +343,7 @@ course.predict("weights[我, 爱]", guess, float(attention.weights[0, 1]))
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 为什么 dV 要用 weights 的**转置**？别说「为了形状对上」，说它收集的是什么。 写在下面一格里，再展开参考答案。
+# 为什么 dV 要用 weights 的**转置**？别说「为了形状对上」，说它收集的是什么。写在下面一格里，再展开参考答案。
 #
 # Why does dV take the **transpose** of weights? Do not say "to make the shapes fit"; say what it collects. Write it into the cell below, then unfold the sample answer.
 

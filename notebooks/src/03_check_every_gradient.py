@@ -312,7 +312,7 @@ course.predict(("中心差分 central differences", guess_central, bool(caught_c
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 同事说：「我的梯度检查用 h = 1e-10，因为越小越准。」你怎么回答？ 写在下面一格里，再展开参考答案。
+# 同事说：「我的梯度检查用 h = 1e-10，因为越小越准。」你怎么回答？写在下面一格里，再展开参考答案。
 #
 # A colleague says: "My gradient check uses h = 1e-10, because smaller is more exact." What do you answer? Write it into the cell below, then unfold the sample answer.
 

@@ -316,7 +316,7 @@ assert size_without > size_with
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 面试官说：「不除以 √d_k，梯度就消失，所以学不会。」哪一半对，哪一半不对？ 写在下面一格里，再展开参考答案。
+# 面试官说：「不除以 √d_k，梯度就消失，所以学不会。」哪一半对，哪一半不对？写在下面一格里，再展开参考答案。
 #
 # An interviewer says: "Without √d_k the gradient vanishes, so nothing is learned." Which half is right, and which is not? Write it into the cell below, then unfold the sample answer.
 

@@ -389,7 +389,7 @@ assert min(run.accuracy for run in three) > 0.5
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 如果只能保留两个矩阵，你会留哪两个？说出失去什么。 写在下面一格里，再展开参考答案。
+# 如果只能保留两个矩阵，你会留哪两个？说出失去什么。写在下面一格里，再展开参考答案。
 #
 # If you could keep only two of the four matrices, which would you keep, and what would be lost? Write it into the cell below, then unfold the sample answer.
 

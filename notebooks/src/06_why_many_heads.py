@@ -284,7 +284,7 @@ assert two.std() < 0.001
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 「每个头都有自己的分工。」这句话要怎么说，才不会被人用一台笔记本电脑推翻？ 写在下面一格里，再展开参考答案。
+# 「每个头都有自己的分工。」这句话要怎么说，才不会被人用一台笔记本电脑推翻？写在下面一格里，再展开参考答案。
 #
 # "Each head has its own job." How would you put it so that nobody with a laptop can refute it? Write it into the cell below, then unfold the sample answer.
 

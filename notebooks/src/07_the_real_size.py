@@ -253,7 +253,7 @@ for kv_heads in (4, 2, 1):
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# `x.reshape(N, H, L, d)` 的形状完全正确，为什么还是错的？怎么用一个小例子让别人看见？ 写在下面一格里，再展开参考答案。
+# `x.reshape(N, H, L, d)` 的形状完全正确，为什么还是错的？怎么用一个小例子让别人看见？写在下面一格里，再展开参考答案。
 #
 # `x.reshape(N, H, L, d)` has exactly the right shape. Why is it wrong, and which small example shows it? Write it into the cell below, then unfold the sample answer.
 

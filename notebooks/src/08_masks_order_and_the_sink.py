@@ -304,7 +304,7 @@ assert on_s < before - 0.1 and on_empty > 0.2
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 训练的正确率突然好得出奇。列出你会先查的两件事，为什么？ 写在下面一格里，再展开参考答案。
+# 训练的正确率突然好得出奇。列出你会先查的两件事，为什么？写在下面一格里，再展开参考答案。
 #
 # Training accuracy is suddenly surprisingly good. Name two things that you would check first, and why. Write it into the cell below, then unfold the sample answer.
 

@@ -243,7 +243,7 @@ na.plot_heads(fixed.model.attentions()[0].weights, words, mask=na.causal_mask(le
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 正确率和「前缀匹配」一起上升，说明前缀匹配**造成**了正确率吗？你会怎么检验？ 写在下面一格里，再展开参考答案。
+# 正确率和「前缀匹配」一起上升，说明前缀匹配**造成**了正确率吗？你会怎么检验？写在下面一格里，再展开参考答案。
 #
 # Accuracy and the prefix match rise together. Does the match **cause** the accuracy? How would you test it? Write it into the cell below, then unfold the sample answer.
 

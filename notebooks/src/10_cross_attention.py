@@ -251,7 +251,7 @@ assert patient.accuracy > 0.95
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 「一层没有学会」和「一层做不到」差在哪里？各要什么样的证据？ 写在下面一格里，再展开参考答案。
+# 「一层没有学会」和「一层做不到」差在哪里？各要什么样的证据？写在下面一格里，再展开参考答案。
 #
 # What is the difference between "one layer did not learn it" and "one layer is not able to do it"? What evidence does each take? Write it into the cell below, then unfold the sample answer.
 

@@ -226,7 +226,7 @@ for kv_heads in (8, 2, 1):
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# FlashAttention 和 KV 缓存都「更快」。它们省的东西有什么不同？ 写在下面一格里，再展开参考答案。
+# FlashAttention 和 KV 缓存都「更快」。它们省的东西有什么不同？写在下面一格里，再展开参考答案。
 #
 # FlashAttention and a KV cache are both "faster". What does each of them save? Write it into the cell below, then unfold the sample answer.
 

@@ -208,7 +208,7 @@ course.check("kill-the-bugs", my_test)
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 你只能写一个测试，五行以内。你会测什么？它看不见什么？ 写在下面一格里，再展开参考答案。
+# 你只能写一个测试，五行以内。你会测什么？它看不见什么？写在下面一格里，再展开参考答案。
 #
 # You may write a single test of at most five lines. What would you test, and what can it not see? Write it into the cell below, then unfold the sample answer.
 

@@ -207,7 +207,7 @@ assert together < run.accuracy - 0.3
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 论文里有一张漂亮的热图，说「模型看的是这个词，所以判断对了」。你要问作者哪三个问题？ 写在下面一格里，再展开参考答案。
+# 论文里有一张漂亮的热图，说「模型看的是这个词，所以判断对了」。你要问作者哪三个问题？写在下面一格里，再展开参考答案。
 #
 # A paper shows a pretty map: "the model looked at this word, and so it was right". Which three questions do you ask the authors? Write it into the cell below, then unfold the sample answer.
 

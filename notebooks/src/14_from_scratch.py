@@ -260,7 +260,7 @@ assert len(unnoticed) >= 6
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 写完以后，你怎么在两分钟里让面试官相信它是对的？ 写在下面一格里，再展开参考答案。
+# 写完以后，你怎么在两分钟里让面试官相信它是对的？写在下面一格里，再展开参考答案。
 #
 # You have written it. How do you convince an interviewer within two minutes that it is right? Write it into the cell below, then unfold the sample answer.
 

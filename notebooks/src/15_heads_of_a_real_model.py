@@ -349,7 +349,7 @@ if model:
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 一个头的归纳分是 0.9。还要做哪些实验，才能说「模型靠它抄写」？ 写在下面一格里，再展开参考答案。
+# 一个头的归纳分是 0.9。还要做哪些实验，才能说「模型靠它抄写」？写在下面一格里，再展开参考答案。
 #
 # A head has an induction score of 0.9. Which experiments are still missing before you say "the model copies by means of it"? Write it into the cell below, then unfold the sample answer.
 

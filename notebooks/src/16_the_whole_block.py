@@ -161,7 +161,7 @@ assert pre_std > 2 > post_std
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 去掉残差连接，参数一个不少。为什么深的模型还是难训练得多？ 写在下面一格里，再展开参考答案。
+# 去掉残差连接，参数一个不少。为什么深的模型还是难训练得多？写在下面一格里，再展开参考答案。
 #
 # Without residual connections not one parameter is missing. Why are deep models so much harder to train all the same? Write it into the cell below, then unfold the sample answer.
 

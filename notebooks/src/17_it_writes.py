@@ -178,7 +178,7 @@ course.predict("最大的差 largest difference", guess, "zero" if largest < 1e-
 # %% [markdown]
 # ## 用自己的话说 · In your own words
 #
-# 损失已经很低了。为什么这还不能说明模型「会写文章」？怎样才能说明？ 写在下面一格里，再展开参考答案。
+# 损失已经很低了。为什么这还不能说明模型「会写文章」？怎样才能说明？写在下面一格里，再展开参考答案。
 #
 # The loss is very low by now. Why does that not show that the model can write? What would? Write it into the cell below, then unfold the sample answer.
 
