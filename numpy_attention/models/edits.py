@@ -6,7 +6,7 @@ in several times, as a batch, and each copy is changed in its own way.
 """
 import numpy as np
 
-from ..engine.layer import Layer
+from ..engine.layer import Layer, known_layer
 from .apart import apart
 from .question import texts
 
@@ -40,7 +40,7 @@ def read(model, ids, **options):
 
     Raises: ValueError/TypeError unless ids are (N, L) or (L,), without an option that the model does not take.
     """
-    twin = apart(model).eval()
+    twin = apart(known_layer(model, "model")).eval()
     return twin(np.atleast_2d(texts(ids)), **options), twin
 
 

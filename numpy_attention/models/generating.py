@@ -7,6 +7,7 @@ last answer at the end of the text, it writes. With a KV cache a step computes t
 import numpy as np
 
 from ..engine.arguments import count, generator, listed, size
+from ..engine.layer import known_layer
 from ..masks import padding_mask
 from .apart import apart
 from .decoding import Decoding
@@ -33,7 +34,7 @@ def generate(model, prompt, n, *, temperature=0.0, top_k=None, top_p=None, seed=
     >>> generate(model, [1, 2, 3], 4).shape
     (7,)
     """
-    n, tokens = size("n", n), getattr(model, "tokens", None)
+    n, tokens = size("n", n), getattr(known_layer(model, "model"), "tokens", None)
     text = isinstance(prompt, str)
     if text and tokens is None:
         raise ValueError("this model came without a tokenizer: give the prompt as ids")

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..words.files import write_whole
+from .architecture import Architecture
 from .families import ROPE_FIELDS, read_config
 from .names import homes
 from .safetensors import write_safetensors
@@ -27,6 +28,7 @@ def arrays_of(model, which="params"):
     >>> arrays_of(LanguageModel(small, rng=0))["model.layers.0.mlp.up_proj.weight"].shape
     (16, 8)
     """
+    _check_model(model)
     try:
         found = {name: home.take(which) for name, home in homes(model).items()}
     except KeyError as missing:
@@ -50,6 +52,7 @@ def to_huggingface(model, folder):
 
     Raises: ValueError for a model that no class of the transformers library computes.
     """
+    _check_model(model)
     config = config_of(model.architecture)
     _check_nothing_is_lost(model.architecture, config)
     folder = Path(folder)
@@ -58,6 +61,12 @@ def to_huggingface(model, folder):
     config["dtype"] = str(np.result_type(*arrays.values()))
     write_safetensors(folder / "model.safetensors", arrays)
     write_whole(folder / "config.json", json.dumps(config, indent=2) + "\n")
+
+
+def _check_model(model):
+    """TypeError unless the model is one whose arrays have names elsewhere."""
+    if not isinstance(getattr(model, "architecture", None), Architecture):
+        raise TypeError(f"model must be a LanguageModel, which has an architecture; got {type(model).__name__}")
 
 
 def _check_nothing_is_lost(a, config):

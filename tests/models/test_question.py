@@ -166,3 +166,13 @@ def test_texts_that_are_none():
 def test_no_folder_is_called_that(wrong):
     with pytest.raises((TypeError, ValueError), match="^folder must be the path of a file"):
         models.open_model(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, "gpt2", {}, na.training.ToyModel], ids=str)
+def test_what_is_no_model(wrong, tmp_path):
+    for call in (lambda: generate(wrong, [1], 1), lambda: models.rollout(wrong, [TEXT]),
+                 lambda: models.arrays_of(wrong), lambda: models.to_huggingface(wrong, tmp_path / "x")):
+        with pytest.raises(TypeError, match="^model must be a (layer|LanguageModel)"):
+            call()
+    with pytest.raises(TypeError, match="^model must be a LanguageModel"):
+        models.to_huggingface(TOY, tmp_path / "x")
