@@ -112,7 +112,8 @@
     const masked = ["weights", "scores", "product", "capped", "biased", "dscores", "dproduct"].includes(tail);
     const mask = masked && step ? speaker().maskOf(step) : null;
     return {data: value.data, top: limit(name) || 1, mask, where: mask && engine.reach(mask.shape, value.shape),
-            dashed: ["weights", "dscores", "dproduct"].includes(tail), map: mapOf(name), may: run.live && run.mayEditAt(name), changed: run.changed[name], unknown: run.unknown.has(name)};
+            dashed: ["weights", "dscores", "dproduct"].includes(tail), map: mapOf(name),
+            may: run.live && run.mayEditAt(name), changed: run.changed[name], unknown: run.unknown.has(name)};
   }
   const mapOf = name => data.live[isWeights(name) ? "weights" : isBackward(name) ? "gradient" : "signed"];
   // Writes into the document only what differs from what stands there.
@@ -121,10 +122,13 @@
     for (const [name, cells] of Object.entries(shown)) {
       const all = about(name), shades = SHADES[all.map];
       for (const cell of cells) {
-        const at = cell.at, x = all.data[at], gone = Boolean(all.where) && !all.mask.data[all.where[at]], shade = shadeOf(all.map, x, all.top);
-        const back = gone || all.unknown ? " hidden" : shade < 0 ? " bad" : shades[shade].white ? ` white ${all.map}-${shade}` : ` ${all.map}-${shade}`;
-        const text = all.unknown ? "?" : gone && all.dashed ? "–" : short(x), said = all.unknown ? say("不知道", "not known") : gone ? say("被挡住", "hidden") : text;
-        const look = `cell${back}${text.includes("e") ? " long" : ""}${all.may ? " may" : ""}${all.changed && all.changed.has(at) ? " new" : ""}`;
+        const at = cell.at, x = all.data[at], gone = Boolean(all.where) && !all.mask.data[all.where[at]];
+        const shade = shadeOf(all.map, x, all.top), ink = shade >= 0 && shades[shade].white ? " white" : "";
+        const back = gone || all.unknown ? " hidden" : shade < 0 ? " bad" : `${ink} ${all.map}-${shade}`;
+        const text = all.unknown ? "?" : gone && all.dashed ? "–" : short(x);
+        const said = all.unknown ? say("不知道", "not known") : gone ? say("被挡住", "hidden") : text;
+        const fresh = all.changed && all.changed.has(at) ? " new" : "";
+        const look = `cell${back}${text.includes("e") ? " long" : ""}${all.may ? " may" : ""}${fresh}`;
         if (cell.look !== look) cell.element.className = cell.look = look;
         if (cell.text === text && cell.said === said) continue;
         cell.element.firstChild.firstChild.data = text;
@@ -133,7 +137,8 @@
       }
     }
     for (const sum of bench.querySelectorAll("[data-sum]")) {
-      const value = run.tensors[sum.dataset.sum], from = Number(sum.dataset.row), total = value.data.slice(from, from + value.shape.at(-1)).reduce((a, b) => a + b, 0);
+      const value = run.tensors[sum.dataset.sum], from = Number(sum.dataset.row);
+      const total = value.data.slice(from, from + value.shape.at(-1)).reduce((a, b) => a + b, 0);
       write(sum, run.unknown.has(sum.dataset.sum) ? "?" : short(Math.abs(total) < 1e-12 ? 0 : Math.round(total * 1e12) / 1e12));
     }
     for (const text of bench.querySelectorAll("[data-limit]"))
@@ -197,7 +202,10 @@
       if (head === "root" && inside[0][0] === "number") return [op(["√", ...[inside[0][2] ? lowered(inside[0][2]) : short(inside[0][1])].flat()])];
       if (head === "transposed") return pieces(inside[0], true);
       if (head === "fit" || head === "gather") return pieces(inside[0], flipped);
-      if (SIGN[head] && inside.length === 2) return [...pieces(inside[0]), op(head === "matmul" || head === "times" && inside[0][0] !== "number" ? SIGN[head] : head === "times" ? "·" : SIGN[head]), ...pieces(inside[1])];
+      if (SIGN[head] && inside.length === 2) {
+        const scaled = head === "times" && inside[0][0] === "number";
+        return [...pieces(inside[0]), op(scaled ? "·" : SIGN[head]), ...pieces(inside[1])];
+      }
       const word = {negative: "−", root: "√", sum: "Σ", total: "Σ", all: "Σ", squared: "²"}[head] || head;
       const parts = inside.filter(part => Array.isArray(part) && part[0] !== "number");
       if (head === "squared") return [op("("), ...pieces(parts[0]), op(")²")];
@@ -221,10 +229,14 @@
     const x = has("x") || has("query"), weightsNames = ["W_Q", "W_K", "W_V"].map(has).filter(Boolean);
     const made = has("concat") || a.heads;
     return h("div", {class: "strips free many", style: "--cell:34px"},
-      h("div", {class: "equation"}, x ? matrix(x, {small: true}) : null, x ? op("@") : null, ...weightsNames.map(name => matrix(name, {bare: true})), op("→"),
-        h("div", {class: "heads", role: "group", "aria-label": say("各个头的权重", "the weights of all heads")}, ...Array.from({length: heads}, (_, k) => headButton(k)))),
-      h("div", {class: "equation"}, op(say("并排", "side by side")), matrix(made, {small: true}), has("W_O") ? op("@") : null, has("W_O") ? matrix(has("W_O"), {bare: true}) : null,
-        has("out") ? op("=") : null, has("out") ? matrix(has("out"), {small: true}) : null));
+      h("div", {class: "equation"},
+        x && [matrix(x, {small: true}), op("@")], weightsNames.map(name => matrix(name, {bare: true})), op("→"),
+        h("div", {class: "heads", role: "group", "aria-label": say("各个头的权重", "the weights of all heads")},
+          Array.from({length: heads}, (_, k) => headButton(k)))),
+      h("div", {class: "equation"},
+        op(say("并排", "side by side")), matrix(made, {small: true}),
+        has("W_O") && [op("@"), matrix(has("W_O"), {bare: true})],
+        has("out") && [op("="), matrix(has("out"), {small: true})]));
   }
 
   // ---- choosing, lighting, telling -------------------------------------------------------------------------------
@@ -262,10 +274,13 @@
   const FACTORS = (one => new RegExp(`(${one}·${one})`))("(?:\\([-−][\\d.]+(?:e[-+]\\d+)?\\)|[\\d.]+(?:e[-+]\\d+)?)");
   function tell() {
     const chosen = view.cell, box = find("why"), step = chosen ? stepOf(chosen.name) : run.steps[view.step];
-    const lines = step && run.unknown.has(step.name) ? [say("这一步的公式不能在这里执行：改动之后，它的数不知道。", "The formula of this step cannot be executed here: after a change its numbers are not known.")]
+    const lines = step && run.unknown.has(step.name)
+      ? [say("这一步的公式不能在这里执行：改动之后，它的数不知道。",
+             "The formula of this step cannot be executed here: after a change its numbers are not known.")]
       : chosen && step ? explain.why(speaker(), step, unflat(chosen.name, chosen.at), words())
       : chosen ? [`${speaker().cellName(chosen.name, unflat(chosen.name, chosen.at))} = ${explain.one(run.tensors[chosen.name].data[chosen.at], 4)}`]
-      : [say("选一格，看它是由哪些格子算出来的。带虚线的数可以改：打字、滚轮、拖动、Shift + ↑↓。", "Choose a cell to see what it was made from. Dotted numbers can be changed: type, wheel, drag, Shift + ↑↓.")];
+      : [say("选一格，看它是由哪些格子算出来的。带虚线的数可以改：打字、滚轮、拖动、Shift + ↑↓。",
+             "Choose a cell to see what it was made from. Dotted numbers can be changed: type, wheel, drag, Shift + ↑↓.")];
     const factors = text => text.split(FACTORS).map(piece => {
       const pair = /^(.+)·(.+)$/.exec(piece);
       return pair && !piece.includes(" ") ? h("span", {}, h("em", {class: "a"}, pair[1]), "·", h("em", {class: "b"}, pair[2])) : piece;
@@ -340,7 +355,8 @@
     set(name, at, Math.round((x + by) * 1e6) / 1e6);
   }
   function after(before) {
-    const drawn = tokensDrawn !== run.tokens || Object.entries(before).some(([name, value]) => !run.tensors[name] || String(run.tensors[name].shape) !== String(value.shape));
+    const fits = ([name, value]) => run.tensors[name] && String(run.tensors[name].shape) === String(value.shape);
+    const drawn = tokensDrawn !== run.tokens || !Object.entries(before).every(fits);
     if (view.cell && !run.tensors[view.cell.name]) view.cell = null;
     if (view.cell && view.cell.at >= run.tensors[view.cell.name].data.length) view.cell = null;
     spoken = null;
@@ -500,23 +516,32 @@
   function formulaLine() {
     const line = find("equals"), step = run.steps[view.step];
     if (view.kind === "step" || !attention()) {
-      line.replaceChildren(h("b", {}, step.name), ...(step.tree ? [" = ", ...coloured(step.formula)] : [": ", step.formula === "given" ? say("已给定", "given") : step.formula]));
+      const given = step.formula === "given" ? say("已给定", "given") : step.formula;
+      line.replaceChildren(h("b", {}, step.name), ...(step.tree ? [" = ", ...coloured(step.formula)] : [": ", given]));
       if (!step.tree && !["given", "upstream gradient"].includes(step.formula)) line.append(h("small", {}, step.direction === "forward"
         ? say(" 这一步的公式不能在这里执行，所以它用到的数不能改。", " This formula cannot be executed here, so what it depends on cannot be changed.")
         : say(" 这一步的公式不能在这里执行，所以改动之后，它的数不知道。", " This formula cannot be executed here, so after a change its numbers are not known.")));
     } else if (view.kind === "heads" && run.tensors[`${attention().prefix}W_O`]) {
-      line.replaceChildren(h("b", {"data-operand": `${attention().prefix}out`}, "out"), ` = [ ${say("头", "head")} 0 ${headCount() > 1 ? `… ${say("头", "head")} ${headCount() - 1} ` : ""}] W`, h("sub", {}, "O"));
+      const head = k => `${say("头", "head")} ${k} `, last = headCount() - 1;
+      const all = last > 1 ? `${head(0)}… ${head(last)}` : last ? head(0) + head(1) : head(0);
+      line.replaceChildren(h("b", {"data-operand": `${attention().prefix}out`}, "out"), ` = [ ${all}] W`, h("sub", {}, "O"));
     } else {
-      const a = attention(), tail = name => name.split(".").at(-1);
-      line.replaceChildren(h("b", {"data-operand": a.heads}, "heads"), " = softmax( ", h("span", {class: "q", "data-operand": a.Q}, tail(a.Q)), " ", h("span", {class: "k", "data-operand": a.K}, tail(a.K)), h("sup", {}, "T"), " / √d", h("sub", {}, "k"), " ) ", h("span", {class: "v", "data-operand": a.V}, tail(a.V)));
+      const a = attention(), named = (kind, name) => h("span", {class: kind, "data-operand": name}, name.split(".").at(-1));
+      line.replaceChildren(h("b", {"data-operand": a.heads}, "heads"), " = softmax( ", named("q", a.Q), " ", named("k", a.K), h("sup", {}, "T"),
+        " / √d", h("sub", {}, "k"), " ) ", named("v", a.V));
     }
   }
   function ownSentence() {
-    const now = run.choices.sentence || {tokens: run.tokens.L || ["我", "爱", "AI"], H: headCount(), d_k: (attention() ? run.tensors[attention().Q].shape.at(-1) : 4), seed: 0, whole: false};
+    const now = run.choices.sentence || {tokens: run.tokens.L || ["我", "爱", "AI"], H: headCount(), seed: 0, whole: false,
+                                         d_k: attention() ? run.tensors[attention().Q].shape.at(-1) : 4};
     const field = (id, label, value, options) => h("label", {}, label, h("input", {id, value, autocomplete: "off", ...options}));
     return h("form", {class: "making", onsubmit: event => { event.preventDefault(); makeOwn(); }},
-      field("words", say("2 到 8 个词", "2 to 8 tokens"), now.tokens.join(" "), {size: 18}), field("heads", "H", now.H, {type: "number", min: 1, max: 4}), field("width", "d_k", now.d_k, {type: "number", min: 2, max: 6}),
-      field("seed", say("种子", "seed"), now.seed, {type: "number", min: 0, max: 999999}), h("label", {}, h("input", {type: "checkbox", id: "whole", checked: now.whole}), say("小整数", "small integers")), h("button", {type: "submit", id: "make"}, say("做出来", "make it")));
+      field("words", say("2 到 8 个词", "2 to 8 tokens"), now.tokens.join(" "), {size: 18}),
+      field("heads", "H", now.H, {type: "number", min: 1, max: 4}),
+      field("width", "d_k", now.d_k, {type: "number", min: 2, max: 6}),
+      field("seed", say("种子", "seed"), now.seed, {type: "number", min: 0, max: 999999}),
+      h("label", {}, h("input", {type: "checkbox", id: "whole", checked: now.whole}), say("小整数", "small integers")),
+      h("button", {type: "submit", id: "make"}, say("做出来", "make it")));
   }
   function makeOwn() {
     const sentence = state.sentenceOf(find("words").value, find("heads").value, find("width").value, find("seed").value, find("whole").checked);
@@ -541,8 +566,13 @@
       find("entropy").textContent = `${say("熵", "entropy")} ${entropy.toFixed(2)} / ${Math.log(count).toFixed(2)}`;
       find("divisor").setAttribute("aria-valuetext", `${root_.toFixed(2)}, ${find("entropy").textContent}`);
     }
-    for (const id of ["divisor", "causal", "unmask", "loss", "make"]) if (find(id)) find(id).disabled = !(id === "loss" || id === "make" ? run.live : run.canSteer());
-    if (find("loss")) { find("loss").value = run.choices.loss; const x = run.loss(); find("lost").textContent = x === null ? "" : `= ${x.toFixed(4)}`; }
+    for (const [id, can] of [["divisor", run.canSteer()], ["causal", run.canSteer()], ["unmask", run.canSteer()], ["loss", run.live], ["make", run.live]])
+      if (find(id)) find(id).disabled = !can;
+    if (find("loss")) {
+      const x = run.loss();
+      find("loss").value = run.choices.loss;
+      find("lost").textContent = x === null ? "" : `= ${x.toFixed(4)}`;
+    }
     write(find("play"), playText());
     placeText();
   }
@@ -557,9 +587,11 @@
     for (const text of bench.querySelectorAll("[data-operand]")) text.classList.toggle("on", names.has(text.dataset.operand));
   }
   function rebuild() {
-    const open = document.activeElement && document.activeElement.id, focused = document.activeElement && document.activeElement.closest && document.activeElement.closest(".cell");
-    build(); paint();
-    if (focused && view.cell) { const cell = cellAt(view.cell.name, view.cell.at); if (cell) cell.focus(); } else if (open && find(open)) find(open).focus();
+    const now = document.activeElement, onCell = now && now.closest(".cell") && view.cell, id = now && now.id;
+    build();
+    paint();
+    const again = onCell ? cellAt(view.cell.name, view.cell.at) : id && find(id);      // the focus stays where it was
+    if (again) again.focus();
   }
   function go(step) {
     view.step = Math.min(Math.max(Math.trunc(step) || 0, 0), run.steps.length - 1);
@@ -590,7 +622,8 @@
   }
   function typed(event) {
     const value = look.read(find("number").value);
-    if (value !== null) { fast = null; set(view.cell.name, view.cell.at, value); } else find("number").value = run.tensors[view.cell.name].data[view.cell.at];
+    if (value === null) find("number").value = run.tensors[view.cell.name].data[view.cell.at];
+    else { fast = null; set(view.cell.name, view.cell.at, value); }
     if (event.key === "Enter") { const cell = cellAt(view.cell.name, view.cell.at); if (cell) cell.focus(); }
   }
 
@@ -620,8 +653,13 @@
     if (view.puzzle < 0) { if (fresh) save(); return; }
     if (fresh) { view.cell = null; act(() => run.reset()); }
     const one = PUZZLES[view.puzzle];
-    box.replaceChildren(h("b", {}, `${view.puzzle + 1} / ${PUZZLES.length}`), h("span", {class: "goal"}, one[view.lang === "zh" ? "zh" : "en"]), h("span", {id: "solved", class: "solved"}),
-      bar(say("谜题", "puzzles"), h("button", {type: "button", id: "hint", onclick: () => { find("solved").textContent = one.hint[view.lang === "zh" ? 0 : 1]; }}, say("提示", "hint")), h("button", {type: "button", id: "another", onclick: () => { view.puzzle = (view.puzzle + 1) % PUZZLES.length; openPuzzle(); }}, say("下一个", "next puzzle")), h("button", {type: "button", onclick: () => { view.puzzle = -1; openPuzzle(); }}, say("关上", "close"))));
+    const leave = next => () => { view.puzzle = next; openPuzzle(); };
+    box.replaceChildren(h("b", {}, `${view.puzzle + 1} / ${PUZZLES.length}`), h("span", {class: "goal"}, say(one.zh, one.en)),
+      h("span", {id: "solved", class: "solved"}),
+      bar(say("谜题", "puzzles"),
+        button("hint", "提示", "hint", () => { find("solved").textContent = say(...one.hint); }),
+        button("another", "下一个", "next puzzle", leave((view.puzzle + 1) % PUZZLES.length)),
+        button("away", "关上", "close", leave(-1))));
     rove();
     checkPuzzle();
   }
@@ -629,7 +667,10 @@
     if (view.puzzle < 0 || !find("solved")) return;
     const solved = run.isChanged() && !run.choices.sentence && PUZZLES[view.puzzle].done(run);
     find("puzzle").classList.toggle("done", solved);
-    if (solved) { find("solved").textContent = say("✓ 做到了！", "✓ solved!"); announce(find("solved").textContent); } else if (find("solved").textContent.startsWith("✓")) find("solved").textContent = "";
+    if (solved) {
+      find("solved").textContent = say("✓ 做到了！", "✓ solved!");
+      announce(find("solved").textContent);
+    } else if (find("solved").textContent.startsWith("✓")) find("solved").textContent = "";
   }
 
   // ---- the address -------------------------------------------------------------------------------------------------
