@@ -29,6 +29,8 @@ def test_one_file_in_one_language(chinese):
     assert "data:image/png" not in text
     assert "</body>" in text
     assert "<pre class='out'>&#x27;zh&#x27;" not in text
+    assert "How well does each query match" not in text and "每个查询和每个键" in text     # what code prints, too
+    assert "<pre class='code'>assert" not in text
     assert "还没对" not in text                                     # an exercise is for the class
 
 
@@ -87,5 +89,9 @@ def test_keys_turn_the_pages(chinese):
             assert place.text == f"{wanted} / {last}"
             shown = [piece for piece in driver.find_elements(By.CSS_SELECTOR, "section > div") if piece.is_displayed()]
             assert 1 <= len(shown) <= 2
+        driver.set_window_size(1280, 800)
+        too_long = driver.execute_script("""return stops.map((_, i) => { show(i); const on = document.querySelector(
+            "section.on"); return on.scrollHeight / on.clientHeight }).filter(share => share > 1)""")
+        assert not too_long
     finally:
         driver.quit()
