@@ -15,6 +15,7 @@
 import numpy as np
 import numpy_attention as na
 from numpy_attention import course
+from numpy_attention.plots import plot_step_curve
 
 np.set_printoptions(precision=4, suppress=True)
 Q, K, V = na.worked_example("by-hand").inputs
@@ -123,10 +124,8 @@ lines = {
     "float64 central": [error(central(loss, Q, h)) for h in steps],
     "complex step": [max(error(complex_step(loss, Q, h)), 1e-17) for h in steps],
 }
-course.curves(steps, lines, log="xy", xlabel="h", ylabel="relative error 相对误差", limits=(1e-17, 1e3),
-              title="误差是一个 V 字，复数步长法除外 · A V for all but the complex step",
-              alt="Error of measured gradients over the step h: central differences are best near 1e-5 in float64 and "
-                  "near 1e-2 in float32; the complex step reaches 1e-16 and stays there however small h becomes.")
+plot_step_curve(steps, lines, name="dQ", lang="both",
+                title="误差是一个 V 字，复数步长法除外\nA V for all but the complex step")
 
 # %% [markdown]
 # ### 练习一 · Exercise 1

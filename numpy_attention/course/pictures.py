@@ -2,7 +2,7 @@
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from ..plots.curves import hue_of, power
+from ..plots.curves import power
 from ..plots.figure import Picture, finish, styled
 from ..words.colours import GREY, HUES, WEIGHTS, ink
 from ..words.terminal import width as text_width
@@ -34,8 +34,8 @@ def curves(x, lines, *, xlabel, ylabel, title="", log="", marks=(), limits=None,
         getattr(axes, f"{axis}axis").set_major_formatter(power)
         getattr(axes, f"{axis}axis").set_minor_formatter("")
     for number, ((name, y), marker) in enumerate(zip(lines.items(), MARKERS * 3, strict=False)):
-        axes.plot(x, np.asarray(y, float), color=hue_of(name, number), marker=marker, markersize=4, linewidth=1.4,
-                  linestyle="--" if "float32" in name else "-", label=name)
+        axes.plot(x, np.asarray(y, float), color=HUES[number % len(HUES)], marker=marker, markersize=4,
+                  linewidth=1.4, label=name)
     for at, text in marks:
         axes.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
         axes.text(at, 1.01, text, transform=axes.get_xaxis_transform(), ha="center", fontsize=8, color=GREY)

@@ -5,6 +5,7 @@ follow the style: the fonts, and the background, against which all lines and wor
 """
 
 import base64
+import contextlib
 import functools
 import io
 
@@ -19,13 +20,14 @@ from ..words.files import path_of, write_whole
 from ..words.labels import safe
 from .fonts import dress
 from .options import checked
+from .pgf import for_latex
 
 # Where each file format keeps a title, a description and its dates.
 METADATA = {
-    ".png": lambda title, alt: {"Title": title, "Description": alt},
-    ".svg": lambda title, alt: {"Title": title, "Description": alt, "Date": None},
-    ".pdf": lambda title, alt: {"Title": title, "Subject": alt, "CreationDate": None},
-    ".pgf": lambda title, alt: None,
+    ".png": lambda title, alt: {"metadata": {"Title": title, "Description": alt}},
+    ".svg": lambda title, alt: {"metadata": {"Title": title, "Description": alt, "Date": None}},
+    ".pdf": lambda title, alt: {"metadata": {"Title": title, "Subject": alt, "CreationDate": None}},
+    ".pgf": lambda title, alt: {},
 }
 SETTINGS = ("agg.", "axes.", "errorbar.", "figure.", "font.", "grid.", "hatch.", "image.", "legend.", "lines.",
             "markers.", "patch.", "path.", "text.", "xaxis.", "xtick.", "yaxis.", "ytick.")
@@ -160,8 +162,9 @@ def save(figure, path, *, dpi=150, text="outlines"):
     try:
         for label, effects in zip(outlined, before, strict=True):
             label.set_path_effects(effects or [Normal()])       # a text with an effect is drawn as a shape
-        with matplotlib.rc_context(settings):
-            figure.savefig(buffer, format=path.suffix[1:], dpi=dpi, metadata=metadata, **margins)
+        ready = for_latex(figure) if path.suffix == ".pgf" else contextlib.nullcontext()
+        with matplotlib.rc_context(settings), ready:
+            figure.savefig(buffer, format=path.suffix[1:], dpi=dpi, **metadata, **margins)
     except FileNotFoundError as error:
         if path.suffix != ".pgf":
             raise

@@ -111,7 +111,7 @@ def _alone(ax, layer, labels, colours, uniform, numbers, bar, title, lang):
 
 def _grid(maps, labels, patterns, colours, uniform, numbers, bar, lang, title, remarks, averaged, fig, ax, size):
     """All panels on a page. Returns the page and how many cells one dot stands for."""
-    page = open_page(lambda *room: Grid(*room, maps, labels, bar, title, lang), fig=fig, ax=ax, size=size)
+    page = open_page(lambda *room: Grid(*room, maps, labels, bar, title, remarks, lang), fig=fig, ax=ax, size=size)
     grid, pooled = page.layout, (1, 1)
     for line, column, index, place in grid.panels:
         layer, (rows, columns) = maps[index], labels[index]
@@ -153,8 +153,8 @@ def _grid(maps, labels, patterns, colours, uniform, numbers, bar, lang, title, r
         weight_bar(page, grid.size[0] - (1.0 if uniform else 0.85), grid.top, tall, colours,
                    len(labels[0][1]), lang, uniform=uniform)
     page.write(0.15, 0.1, grid.title, ha="left", fontsize=11, room=grid.size[0] - 0.3, keep=True, linespacing=1.2)
-    page.write(0.15, 0.12 + title_room(grid.title), remarks(pooled), ha="left", fontsize=8, color=GREY,
-               room=grid.size[0] - 0.3, linespacing=1.2)
+    page.write(0.15, 0.12 + title_room(grid.title), fold(remarks(pooled), grid.size[0] - 0.3, 8, 3), ha="left",
+               fontsize=8, color=GREY, linespacing=1.2)
     return page, pooled
 
 
@@ -182,7 +182,7 @@ class Grid:
     ``panels`` lists (line, column, which of the maps, which of its heads).
     """
 
-    def __init__(self, room, tall, scale, maps, labels, bar, title, lang):
+    def __init__(self, room, tall, scale, maps, labels, bar, title, remarks, lang):
         self.counts, self.maps, both = [len(layer.heads) for layer in maps], maps, captions.in_both(lang)
         layered = len(maps) > 1
         most = min(max(self.counts), MOST_ACROSS) if layered else across(self.counts[0])
@@ -192,7 +192,10 @@ class Grid:
         words = 0.46 + 0.2 * both
         named = max(words, *(row_room(rows) for rows, _ in labels)) + 0.1
         self.title = fold(title, room - 0.4, 11)
-        self.head = 0.36 + title_room(self.title) + 0.17 * both
+        # How many cells one dot will stand for is known when the panels are drawn: room for the longest remark.
+        longest = max(max(layer.values.shape[1:]) for layer in maps)
+        noted = fold(remarks((1, 1) if longest <= 100 else (99, 99)), min(room, 5.0) - 0.3, 8, 3).count("\n")
+        self.head = 0.36 + title_room(self.title) + 0.155 * noted
         L, S = max((layer.values.shape[1:] for layer in maps), key=lambda shape: shape[0] / max(shape[1], 1))
         best = 0
         for columns in range(most, 0, -1):
@@ -226,8 +229,10 @@ class Grid:
                             for place in range(count)]
             line += -(-count // self.columns)
         used = max(column for _, column, *_ in self.panels) + 1
-        self.size = (max(self.left + used * self.step[0] - self.gap + side, min(room, 5.0)),
-                     self.top + (line - 1) * self.step[1] + self.high + below)
+        wide = max(self.left + used * self.step[0] - self.gap + side, min(room, 5.0))
+        folded = title_room(fold(title, wide - 0.3, 11)) - title_room(self.title)     # fewer panels, narrower title
+        self.title, self.head, self.top = fold(title, wide - 0.3, 11), self.head + folded, self.top + folded
+        self.size = wide, self.top + (line - 1) * self.step[1] + self.high + below
 
     @staticmethod
     def _size(L, S, width):

@@ -145,7 +145,7 @@ def _draw(page, axes, pairs, rows, columns, hue, style, tall, lang):
         label_rows(axes, rows, tall * page.scale / max(len(rows), 1), places=left, size=size)
         other = axes.secondary_yaxis("right")
         label_rows(other, columns, tall * page.scale / max(len(columns), 1), places=right, size=size)
-        other.tick_params(length=0, left=False, right=False)
+        other.tick_params(length=0, left=False, right=False, labelleft=False, labelright=True)
         other.spines[:].set_visible(False)
         axes.tick_params(length=0)
     for x, side, words in ((-0.02, "right", captions.query_axis(lang)), (1.02, "left", captions.key_axis(lang).replace(

@@ -31,9 +31,19 @@ def number(value, digits=2):
         return "NaN" if np.isnan(value) else "∞" if value > 0 else "−∞"
     rounded = round(float(value), digits)
     if not rounded and value:
-        return f"{value:.0e}".replace("e-0", "e-").replace("-", "−", value < 0)
+        return short_power(value)
     # Adding zero turns -0.0 into 0.0.
     return f"{rounded + 0.0:.{digits}f}".replace("-", "−")
+
+
+def short_power(value):
+    """One digit and a power of ten.
+
+    >>> short_power(np.float64(-2e12)), short_power(3e-9)
+    ('−2e12', '3e-9')
+    """
+    text = f"{float(value):.0e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    return "−" + text[1:] if value < 0 else text
 
 
 def total(values, digits=2):
@@ -57,8 +67,7 @@ def number_format(values, digits=2):
     finite = values[np.isfinite(values)]
     largest = np.max(np.abs(finite), initial=0)
     if largest >= 10_000 or 0 < largest < 0.5 * 10.0**-digits:
-        return lambda value: (f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−", value < 0)
-                              if value else "0")
+        return lambda value: (number(value) if not np.isfinite(value) else short_power(value) if value else "0")
     whole = np.all(finite == np.round(finite))
     # Three digits before the point leave no room for two behind it.
     digits = 0 if whole else max(0, digits - max(0, len(str(int(largest))) - 1))

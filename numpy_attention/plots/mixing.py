@@ -4,10 +4,11 @@ import numpy as np
 
 from ..words.colours import GREY, HUES
 from ..words.languages import each, say
+from ..words.terminal import shorten
 from .captions import title as two_lines
 from .figure import finish, styled
 from .inputs import read_heads, tokens_of
-from .matrix import number, table
+from .matrix import number, number_format, table
 from .page import fold, foreground, open_page, title_room
 from .tokens import read_both
 
@@ -50,7 +51,7 @@ def plot_mixing(
     rows, columns = read_both(*tokens_of(weights, query_tokens, key_tokens), L, S)
     parts = shares[query][:, None] * values
     kept = np.sort(np.argsort(-shares[query], kind="stable")[:MOST_KEYS])
-    stack = [(f"{columns[j]} · {number(shares[query, j])}", parts[j], HUES[n]) for n, j in enumerate(kept)]
+    stack = [(f"{shorten(columns[j], 12)} · {number(shares[query, j])}", parts[j], HUES[n]) for n, j in enumerate(kept)]
     if S > MOST_KEYS:
         rest = np.delete(np.arange(S), kept)
         name = say(lang, f"其他 {len(rest)} 个", f"{len(rest)} others") + f" · {number(shares[query, rest].sum())}"
@@ -75,7 +76,7 @@ def plot_mixing(
                     alignment="left")
     formula = f"heads[{rows[query]}] = Σⱼ weights[{rows[query]}, j] V[j]"
     page.write(0.15, 0.1, headline, ha="left", fontsize=12, keep=True, room=8.5)
-    page.write(0.15, size_of_page[1] - 0.32, formula, ha="left", fontsize=9, color=GREY, room=3.0)
+    page.write(0.15, size_of_page[1] - 0.32, formula, ha="left", fontsize=9, color=GREY, room=2.4)
     used = ", ".join(f"{columns[j]} {number(shares[query, j])}" for j in kept)
     alt = each(lang, lambda one: say(one, f"{rows[query]} 的输出由各个值叠加而成：权重 {used}。",
                                      f"{rows[query]}'s output, stacked from the values: {used} of the weight."))
@@ -98,8 +99,9 @@ def _stack(axes, stack, output, pitch, page):
     size = 5 if pitch > 0.2 else 3
     axes.plot(right + left, places, "D", color=foreground(), markersize=size * min(1, page.scale),
               markeredgecolor="white", markeredgewidth=0.8 * min(1, page.scale), label="Σ")
+    write = number_format(output)
     for place, value in enumerate(output if pitch > 0.2 and page.points(9) else ()):
-        axes.annotate(f"Σ {number(value)}", (right[place], place), (7, 0), textcoords="offset points",
+        axes.annotate(f"Σ {write(value)}", (right[place], place), (7, 0), textcoords="offset points",
                       va="center", fontsize=page.points(9))
     step = max(1, round(0.2 / pitch))
     axes.set_yticks(places[::step], [str(place) for place in places[::step]])

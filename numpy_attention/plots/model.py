@@ -29,6 +29,7 @@ TEMPLATE = Path(__file__).with_name("overview.html")
 # One hue for each thing that a head may do; heads without a single pattern stay grey.
 MARKS = dict(zip(("previous", "induction", "first", "itself", "sink", "back"), HUES, strict=False))
 PIXELS = 64
+WORD = 0.66     # inches for a word beside a tile
 HIDDEN = (0.93, 0.93, 0.93, 1.0)
 MOST = 256      # queries and keys of a map; longer ones are pooled
 
@@ -74,8 +75,8 @@ def plot_model(
             values = layer.values[place]
             shown = statistics.times_uniform(values, hidden) if uniform else values
             _tile(page, sheet, shown, hidden, colours, left, top, MARKS.get(what.kind))
-            page.write(left + sheet.tile / 2, top + sheet.tile + 0.02, _mark(what, head, line, lang), fontsize=6.5,
-                       color=MARKS.get(what.kind, GREY), room=sheet.step)
+            x, y, how = sheet.word(left, top)
+            page.write(x, y, _mark(what, head, line, lang), fontsize=6.5, color=MARKS.get(what.kind, GREY), **how)
             if line == 0:
                 page.write(left + sheet.tile / 2, top - 0.04, str(head), va="bottom", fontsize=8, color=GREY)
         page.write(sheet.left - 0.1, sheet.corner(line, 0)[1] + sheet.tile / 2, str(layer.number), ha="right",
@@ -133,18 +134,28 @@ class Sheet:
         self.left = 0.62
         high = 13.0 if tall is None else tall
         self.gap = 0.1
-        self.tile = max(0.08, min(0.95, (room - self.left - 0.2) / across - self.gap,
-                                  (high - 1.6) / down - self.gap - 0.14))
+        wide, tall = (room - self.left - 0.2) / across - self.gap, (high - 1.6) / down - self.gap
+        below, beside = min(0.95, wide, tall - 0.14), min(0.95, wide - WORD, tall)
+        self.beside = beside > 1.2 * below          # where layers are many, the words stand to the right of the tiles
+        self.tile = max(0.08, beside if self.beside else below)
         # The words below small tiles want some room of their own.
-        self.step = max(self.tile + self.gap, min(0.72, (room - self.left - 0.2) / across))
+        self.step = self.tile + self.gap + WORD if self.beside else max(
+            self.tile + self.gap, min(0.72, wide + self.gap))
         wide = max(self.left + across * self.step + 0.1, min(room, 6.2))
         self.title = fold(title, wide - 0.3, 12)
         self.top = 0.62 + title_room(self.title) + 0.12
-        self.down = self.tile + self.gap + 0.14
+        self.down = self.tile + self.gap + 0.14 * (not self.beside)
         self.size = wide, self.top + down * self.down + 0.75
 
     def corner(self, line, place):
-        return self.left + place * self.step + (self.step - self.tile - self.gap) / 2, self.top + line * self.down
+        aside = 0 if self.beside else (self.step - self.tile - self.gap) / 2
+        return self.left + place * self.step + aside, self.top + line * self.down
+
+    def word(self, left, top):
+        """Where the word of a tile stands, and how."""
+        if self.beside:
+            return left + self.tile + 0.05, top + self.tile / 2, {"ha": "left", "va": "center", "room": WORD}
+        return left + self.tile / 2, top + self.tile + 0.02, {"room": self.step}
 
 
 def _tile(page, sheet, values, hidden, colours, left, top, mark):

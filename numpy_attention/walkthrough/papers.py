@@ -14,6 +14,8 @@ SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉ₙₖᵢⱼᵥ", "01234567
 SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ", ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "-", "T"), strict=True))
 PIECE = re.compile(r"√(?P<root>\w+|\([^)]*\))|(?P<sum>Σ_?)(?P<over>[A-Z]?\b)|(?P<word>[A-Za-z][A-Za-z0-9_]*)"
                    r"|(?P<sub>[₀-₉ₙₖᵢⱼᵥ]+)|(?P<sup>[⁰-⁹¹²³⁻ᵀ]+)|(?P<number>\d+(?:\.\d+)?)|(?P<other>\S)|(?P<blank>\s+)")
+# What stands before and after a blank between two factors, one of them a word.
+WORD_BEFORE, WORD_AFTER = re.compile(r"([A-Za-z]{2}ᵀ?|\))$"), re.compile(r"[A-Za-z]{2}")
 
 
 class Latex:
@@ -61,7 +63,7 @@ class Latex:
         body = "\n".join([*head, " \\\\\n".join(lines)])
         return f"\\begin{{array}}{{{columns}}}\n{body}\n\\end{{array}}"
 
-    gap = r"\dots"
+    gap, room = r"\dots", r"\, "
 
     def number(self, text):
         mantissa, _, exponent = text.partition("e")
@@ -85,7 +87,7 @@ class Typst(Latex):
 
     signs = {"∘": "compose ", "·": "dot ", "−": "-", "×": "times ", "…": "dots ", "÷": "div ", "→": "arrow.r ",
              "∈": "in ", "≤": "<= ", "{": "{", "}": "}", "%": "%", "&": "\\&", "#": "\\#", "/": "\\/ "}
-    top, gap = "top", "dots"
+    top, gap, room = "top", "dots", "thin "
 
     def word(self, text):
         return f"{text} " if len(text) == 1 else f'"{text}" '
@@ -190,8 +192,11 @@ def formula(text, language):
         elif kind == "sup":
             inside = "".join(SUPERSCRIPTS[letter] for letter in value)
             found = found.rstrip() + language.high(language.top if inside == "T" else inside)
-        elif kind == "blank":
-            found += " "
+        elif kind == "blank":       # between two factors of which one is a word, a little room
+            before, after = text[:piece.start()], text[piece.end():]
+            product = (WORD_BEFORE.search(before) and re.match(r"[A-Za-z√(]", after)) or (
+                WORD_AFTER.match(after) and re.search(r"(?<!_)[A-Za-z]ᵀ?$", before))
+            found += language.room if product else " "
         elif value.isascii() or value in language.signs:
             found += language.signs.get(value, value)
         else:

@@ -147,6 +147,8 @@ def test_lines_carry_the_weight_as_opacity():
     lines = figure.axes[0].collections[0]
     assert np.allclose(sorted(lines.get_colors()[:, 3]), [0.1, 0.9, 0.98])
     assert "1% of its attention left out" in figure.plain_text
+    right = figure.axes[0].child_axes[0].yaxis
+    assert not any(tick.label1.get_visible() for tick in right.get_major_ticks())       # no label on the lines
     only = plots.plot_lines(np.full((3, 4, 5), 0.2), heads=[2, 0], query=1)
     assert [len(axes.collections[0].get_segments()) for axes in only.axes if axes.collections] == [5, 5]
 
@@ -167,6 +169,18 @@ def test_film_shows_first_and_last_of_many():
     steps = [text.get_text() for text in figure.texts if text.get_text().startswith("step")]
     assert len(steps) == 8
     assert (steps[0], steps[-1]) == ("step 0", "step 29")
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1e12, 1e300])
+def test_numbers_of_any_size(size):
+    numbers = size * np.array([[1.0, -2.0, 0.0], [-1.0, 3.0, 4.0], [5.0, 6.0, -7.0]])
+    with np.errstate(over="ignore"):
+        for figure in (plots.plot_symmetry(numbers), plots.plot_query_key(numbers, np.eye(3), query=1),
+                       plots.plot_mixing(np.eye(3), numbers), plots.plot_gradients(np.eye(3), numbers, -numbers),
+                       plots.plot_gradient_check(numbers, numbers)):
+            figure.draw_without_rendering()
+            written = [text.get_text() for axes in figure.axes if axes.images for text in axes.texts]
+            assert all(len(text) < 9 for text in written), written
 
 
 AWKWARD = np.array([[np.nan, np.inf, 0.0], [0.5, 0.25, 0.25]])

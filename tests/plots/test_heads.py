@@ -136,3 +136,11 @@ def test_text_twin_has_the_numbers(maps):
     text = plot_heads(maps(2, 2, 2), ["我", "爱"]).plain_text
     assert text.count("Σ") == 2
     assert "Head 1 · no single pattern · entropy" in text
+
+
+def test_long_titles_are_folded_and_remarks_are_not_cut(maps):
+    figure = plot_heads(maps(200, 200), title="很长的中文标题，" * 6, scale="uniform")
+    words = [text.get_text() for text in figure.texts]
+    title = next(text for text in words if "标题" in text)
+    assert len(title.split("\n")) == 2
+    assert any("white is what no preference gives" in text.replace("\n", " ") for text in words)

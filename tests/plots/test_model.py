@@ -50,6 +50,7 @@ def test_a_sheet_of_many_heads(layers, heads):
     figure = plots.plot_model(weights, mask=na.causal_mask(16))
     assert sum(bool(axes.images) for axes in figure.axes if axes.get_label() != "bar") == layers * heads
     assert max(figure.get_size_inches()) < 16
+    assert figure.axes[0].get_window_extent().width / figure.dpi > 0.3      # large enough to be looked at
     assert f"{layers * heads} heads" in figure.alt_text
     marks = "\n".join(figure.plain_text.splitlines()[1:])
     assert marks.count("before") == sum((a + b) % 3 == 1 for a in range(layers) for b in range(heads))

@@ -44,8 +44,9 @@ def test_a_head_and_an_item_are_picked(whole):
 @pytest.mark.parametrize(("stated", "latex", "typst"), [
     ("Q Kᵀ / √d_k", r"Q K^{\top} / \sqrt{d_{k}}", r"Q K^(top) \/ sqrt(d_(k))"),
     ("softmax(scores)", r"\operatorname{softmax}(\mathit{scores})", 'op("softmax")("scores" )'),
-    ("dscores Wᵀ − Σ_S weights", r"\mathrm{d}\mathit{scores} W^{\top} - \sum_{S} \mathit{weights}",
-     'upright(d)"scores" W^(top) - sum_(S) "weights"'),
+    ("dscores Wᵀ − Σ_S weights", r"\mathrm{d}\mathit{scores}\, W^{\top} - \sum_{S} \mathit{weights}",
+     'upright(d)"scores" thin W^(top) - sum_(S) "weights"'),
+    ("xᵀ dout", r"x^{\top}\, \mathrm{d}\mathit{out}", 'x^(top) thin upright(d)"out"'),
 ])
 def test_formulas(stated, latex, typst):
     assert formula(stated, Latex()).strip() == latex
