@@ -8,6 +8,7 @@ import base64
 import contextlib
 import functools
 import io
+import shutil
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -138,7 +139,8 @@ def save(figure, path, *, dpi=150, text="outlines"):
 
     Args:
         figure: any matplotlib Figure.
-        path: where to write; the ending chooses the format. A .pgf needs LaTeX on this machine.
+        path: where to write; the ending chooses the format. A .pgf needs LaTeX on this machine
+            and takes the fonts of the document that it is put into.
         dpi: pixels per inch of a .png.
         text: "outlines" makes letters shapes, so that Chinese survives on a machine without Chinese fonts; "live"
             keeps text in an .svg or .pdf that can be searched, copied and edited.
@@ -151,6 +153,10 @@ def save(figure, path, *, dpi=150, text="outlines"):
         raise ValueError(f"path must end in .png, .svg, .pdf or .pgf, not {path.name!r}")
     if text not in ("outlines", "live"):
         raise ValueError(f'text must be "outlines" or "live", not {text!r}')
+    latex = matplotlib.rcParams["pgf.texsystem"]
+    if path.suffix == ".pgf" and not shutil.which(latex):
+        raise RuntimeError(f"a .pgf needs LaTeX on this machine, and {latex} was not found: save a .pdf with "
+                           'text="live" instead')
     alt = getattr(figure, "alt_text", "")
     metadata = METADATA[path.suffix](alt.split(". ")[0][:120] or "numpy_attention", alt)
     buffer = io.BytesIO()
@@ -165,11 +171,6 @@ def save(figure, path, *, dpi=150, text="outlines"):
         ready = for_latex(figure) if path.suffix == ".pgf" else contextlib.nullcontext()
         with matplotlib.rc_context(settings), ready:
             figure.savefig(buffer, format=path.suffix[1:], dpi=dpi, **metadata, **margins)
-    except FileNotFoundError as error:
-        if path.suffix != ".pgf":
-            raise
-        raise RuntimeError(f"a .pgf needs LaTeX on this machine, and {error.filename} was not found: save a .pdf "
-                           'with text="live" instead') from None
     finally:
         for label, effects in zip(outlined, before, strict=True):
             label.set_path_effects(effects)

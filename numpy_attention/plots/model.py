@@ -132,7 +132,7 @@ class Sheet:
     def __init__(self, room, tall, scale, maps, title):
         across, down = max(len(layer.heads) for layer in maps), len(maps)
         self.left = 0.62
-        high = 13.0 if tall is None else tall
+        high = 14.5 if tall is None else tall
         self.gap = 0.1
         wide, tall = (room - self.left - 0.2) / across - self.gap, (high - 1.6) / down - self.gap
         below, beside = min(0.95, wide, tall - 0.14), min(0.95, wide - WORD, tall)
