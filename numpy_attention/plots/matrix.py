@@ -22,15 +22,15 @@ LEAST_TYPE = 5.0
 
 
 def number(value, digits=2):
-    """A number with a true minus sign; what is not 0 never reads as 0.
+    """A number with a true minus sign; what is not 0 never reads as 0, and from a million on one digit will do.
 
-    >>> number(-0.25), number(-0.0048), number(0.0), number(float("nan"))
-    ('−0.25', '−5e-3', '0.00', 'NaN')
+    >>> number(-0.25), number(-0.0048), number(0.0), number(float("nan")), number(2e12)
+    ('−0.25', '−5e-3', '0.00', 'NaN', '2e12')
     """
     if not np.isfinite(value):
         return "NaN" if np.isnan(value) else "∞" if value > 0 else "−∞"
     rounded = round(float(value), digits)
-    if not rounded and value:
+    if (not rounded and value) or abs(rounded) >= 1e6:
         return short_power(value)
     # Adding zero turns -0.0 into 0.0.
     return f"{rounded + 0.0:.{digits}f}".replace("-", "−")
