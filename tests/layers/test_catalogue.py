@@ -23,7 +23,7 @@ WORDS = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob
 def test_every_layer_is_public(name):
     module = LAYERS[name].__module__.removeprefix("numpy_attention")
     assert getattr(na, name, None) is LAYERS[name], f"numpy_attention/__init__.py: from {module} import {name}"
-    assert name in na.__all__
+    assert name in na.__all__, f"numpy_attention/__init__.py, __all__: add {name}"
 
 
 @pytest.mark.parametrize("name", LAYERS)

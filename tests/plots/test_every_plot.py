@@ -1,5 +1,7 @@
 """What holds for each plot of the room, in each language."""
 import functools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +16,15 @@ rng = np.random.default_rng(0)
 PUBLIC = [name for name in plots.__all__ if name.startswith("plot_")]
 
 
-def test_every_public_plot_is_tried_here():
-    assert set(PUBLIC) <= set(NAMES)
+INSIDE = {"plot_cost", "plot_detection_matrix", "plot_step_curve"}       # drawn by what holds their numbers
+
+
+def test_every_plot_is_tried_here_and_public():
+    source = "\n".join(path.read_text(encoding="utf-8") for path in Path(plots.__file__).parent.glob("*.py"))
+    written = set(re.findall(r"^def (plot_\w+)", source, re.MULTILINE))
+    assert not written - set(NAMES), f"tests/plots/every.py, every: add {sorted(written - set(NAMES))}"
+    hidden = written - INSIDE - set(PUBLIC)
+    assert not hidden, f"numpy_attention/plots/__init__.py, __all__: add {sorted(hidden)}"
 
 
 @functools.cache

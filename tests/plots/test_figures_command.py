@@ -1,4 +1,6 @@
 """The command that draws every kind of picture; that each of them can be drawn is tested where the plots are."""
+from pathlib import Path
+
 import pytest
 
 from numpy_attention.commands import figures
@@ -18,6 +20,13 @@ def test_wrong_use_is_one_line_and_status_2(wrong, capsys):
         main(["figures", *wrong])
     assert exit.value.code == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", figures.PICTURES)
+def test_every_picture_lies_in_figures(name):
+    folder = Path(__file__).resolve().parents[2] / "figures"
+    lacking = [f"figures/{name}.{ending}" for ending in ("png", "svg") if not (folder / f"{name}.{ending}").exists()]
+    assert not lacking, f"no {' and no '.join(lacking)}: python -m numpy_attention figures {name}, look, commit both"
 
 
 def test_trained_heads_find_what_they_look_for():

@@ -136,4 +136,5 @@ def test_every_task_of_a_file_can_be_asked_for_by_name():
     missing = {f"{where}.{kind.__name__}" for kind, where in kinds.items()
                if "name" in vars(kind) and kind is not Task and TASKS.get(kind.name) is not kind}
     assert not missing, f"training/tasks/__init__.py: TASKS lacks {missing}"
-    assert {kind.__name__ for kind in TASKS.values()} <= set(tasks.__all__)
+    hidden = {kind.__name__ for kind in TASKS.values()} - set(tasks.__all__)
+    assert not hidden, f"training/tasks/__init__.py, __all__: add {sorted(hidden)}"
