@@ -25,7 +25,7 @@ def __getattr__(name):
         from .sheets import sheet_for
         return sheet_for
     if name == "puzzle":                                        # as does the page
-        from .puzzle import puzzle
+        from .puzzles import puzzle
         return puzzle
     if name in ("coloured", "curves", "four_ways", "table"):     # they need matplotlib: only when asked for
         from . import pictures

@@ -103,8 +103,8 @@ class Subject:
             self.outputs = min(floats, wanted)
         elif trial.keys or (floats > 1 and self.under_test.takes_cache):
             self.outputs, self.bundled = floats, True
-        self.ignored = [f"output {i}" for i, o in enumerate(trial.all_outs) if i >= self.outputs and np.ndim(o)
-                        and np.asarray(o).dtype.kind == "f"]
+        self.ignored = [f"output {i} of {len(trial.all_outs)} outputs" for i, o in enumerate(trial.all_outs, 1)
+                        if i > self.outputs and np.ndim(o) and np.asarray(o).dtype.kind == "f"]
 
     def _first_backward(self, trial):
         """What backward hands out for zeros: for all outputs together, if it takes that; else for the first alone."""

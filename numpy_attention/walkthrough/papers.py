@@ -175,7 +175,7 @@ def formula(text, language):
     """A stated formula, "Q Kᵀ / √d_k", as mathematics.
 
     >>> formula("softmax(scores)", Latex()), formula("dheads Vᵀ", Typst()).strip()
-    ('\\\\operatorname{softmax}(\\\\mathit{scores})', 'upright(d)"heads" V^(top)')
+    ('\\\\operatorname{softmax}(\\\\mathit{scores})', 'upright(d)"heads" thin V^(top)')
     """
     found = ""
     for piece in PIECE.finditer(text):

@@ -94,7 +94,7 @@ def collect(folder, lesson_of_exercise, wanted):
 
 
 def shown(name):
-    """The name of a file as text, also where its bytes are in the encoding of another system.
+    r"""The name of a file as text, also where its bytes are in the encoding of another system.
 
     >>> shown(os.fsdecode("张三".encode("gb18030"))), shown(os.fsdecode(b"x\xff"))
     ('张三', 'x\\xff')
