@@ -197,7 +197,7 @@ class Grid:
         noted = fold(remarks((1, 1) if longest <= 100 else (99, 99)), min(room, 5.0) - 0.3, 8, 3).count("\n")
         self.head = 0.36 + title_room(self.title) + 0.155 * noted
         L, S = max((layer.values.shape[1:] for layer in maps), key=lambda shape: shape[0] / max(shape[1], 1))
-        best = 0
+        best, self.columns, self.gap = 0, 1, 0.45
         for columns in range(most, 0, -1):
             gap = 0.45 if columns <= 4 else 0.16 if columns <= 12 else 0.09
             wide = min((room - named - 0.4 * layered - side) / columns - gap, MOST_PANEL)
@@ -210,9 +210,7 @@ class Grid:
             # Where any height will do, the first number of columns whose panels can be read is taken.
             if tall is None and best >= (1.2 if columns <= 4 else LEAST_PANEL):
                 break
-        self.width = max(0.3, best)
-        if not best:
-            self.columns, self.gap = 1, 0.45
+        self.width = max(0.8 if self.columns <= 4 else LEAST_PANEL, best)
         self.labelled = self.width >= 1.15
         self.left = (named if self.labelled else words + 0.1) + 0.4 * layered
         self.type = 9 if self.width > 2 else 7.5

@@ -13,7 +13,7 @@ from .page import fold, open_page, title_room
 from .tokens import column_room, row_room
 
 WIDEST = {1: 8.0, 2: 4.5, 3: 3.2}
-CELL = 0.52
+CELL, LEAST = 0.52, 0.8         # design inches: the largest cell, the smallest matrix (unless its cells are large enough)
 
 
 @dataclass
@@ -73,12 +73,12 @@ class RowLayout:
         cells = max(sum(max(panel.values.shape[1], 1) for panel in panels[line:line + across])
                     for line in range(0, len(panels), across))
         pitch = [min(CELL, WIDEST.get(across, 3.2) / S, (room - fixed) / cells), min(CELL, 3.2 / L)]
-        pitch = [max(0.3 / S, pitch[0]), pitch[1]]
+        pitch = [max(min(CELL, LEAST / S), pitch[0]), pitch[1]]
         below, self.pitch = 0.6 if bars else 0.15, tuple(pitch)
         for _ in range(3):      # narrow columns have slanted labels, which take height, which makes cells smaller
             above = 0.44 + 0.17 * self.formulas + max(column_room(names, self.pitch[0]) for _, names in self.labels)
             if tall is not None:
-                pitch[1] = max(0.3 / L, min(pitch[1], ((tall - 1.0) / lines - above - below) / L))
+                pitch[1] = max(min(CELL, LEAST / L), min(pitch[1], ((tall - 1.0) / lines - above - below) / L))
             self.pitch = (min(pitch),) * 2 if max(L, S) <= 4 * min(L, S) else tuple(pitch)
         self.above, self.corners, y, self.wide = above, [], 0.0, 0.0
         for line in range(0, len(panels), across):

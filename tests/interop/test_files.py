@@ -261,7 +261,7 @@ def test_complex_parameters_go_into_npz_only(tmp_path):
         na.interop.save(written, tmp_path / "x.safetensors")
 
 
-@pytest.mark.parametrize("wrong", [None, 3, "", b"x.npz", io.BytesIO(), "a\0.npz", "a\ud800.npz"], ids=repr)
+@pytest.mark.parametrize("wrong", [None, 3, "", b"x.npz", io.BytesIO(), "a\0.npz", "a\ud800.npz"])
 def test_what_is_no_path(wrong):
     for call in (lambda: na.interop.save(na.Linear(2, 2), wrong), lambda: na.interop.load(na.Linear(2, 2), wrong)):
         with pytest.raises((TypeError, ValueError), match="^path must be the path of a file"):

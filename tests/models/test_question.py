@@ -36,7 +36,7 @@ TAKES = {"place": ["logit_lens", "saliency", "gradient_attention", "direct_logit
 CASES = [(look, name, wrong) for name, looks in TAKES.items() for look in looks for wrong in WRONG[name]]
 
 
-@pytest.mark.parametrize(("look", "name", "wrong"), CASES, ids=repr)
+@pytest.mark.parametrize(("look", "name", "wrong"), CASES)
 def test_what_is_not_there(look, name, wrong):
     for model in (small("gpt2"), TOY):
         with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
