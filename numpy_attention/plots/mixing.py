@@ -63,11 +63,11 @@ def plot_mixing(
         f"{rows[query]}’s output is mostly the value of {columns[best]} ({shares[query, best]:.0%})")
     headline = fold(finding if title is None else title, 8.5, 12)
     down = title_room(headline)
-    size_of_page = 8.8, 1.45 + down + pitch * d_v
+    size_of_page = 8.8, 1.65 + down + pitch * d_v
     page = open_page(size_of_page, fig=fig, ax=ax, size=size)
     axes = page.axes(1.1, 0.62 + down, 5.0, pitch * d_v)
     _stack(axes, stack, parts.sum(axis=0), pitch, page)
-    page.write(0.9 + 2.6, size_of_page[1] - 0.32, say(lang, "对输出的贡献", "contribution to the output"), fontsize=9,
+    page.write(0.9 + 2.6, size_of_page[1] - 0.52, say(lang, "对输出的贡献", "contribution to the output"), fontsize=9,
                color=GREY)
     page.write(1.02, 0.58 + down, say(lang, "维", "dimension") + " ↓", ha="right", va="bottom", fontsize=8, color=GREY)
     if page.points(9):
@@ -76,7 +76,7 @@ def plot_mixing(
                     alignment="left")
     formula = f"heads[{rows[query]}] = Σⱼ weights[{rows[query]}, j] V[j]"
     page.write(0.15, 0.1, headline, ha="left", fontsize=12, keep=True, room=8.5)
-    page.write(0.15, size_of_page[1] - 0.32, formula, ha="left", fontsize=9, color=GREY, room=2.4)
+    page.write(0.15, size_of_page[1] - 0.27, formula, ha="left", fontsize=9, color=GREY, room=8.5)
     used = ", ".join(f"{columns[j]} {number(shares[query, j])}" for j in kept)
     alt = each(lang, lambda one: say(one, f"{rows[query]} 的输出由各个值叠加而成：权重 {used}。",
                                      f"{rows[query]}'s output, stacked from the values: {used} of the weight."))

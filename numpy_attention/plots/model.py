@@ -89,7 +89,7 @@ def plot_model(
     L, S = maps[0].values.shape[1:]
     words = captions.each_line(lang, lambda one: say(
         one, f"每个小图 {L} 个查询 × {S} 个键；框和字：头在做什么，占多少注意力",
-        f"each map: {L} queries × {S} keys; frame and word: what the head does, with the share that says so"))
+        f"each map: {L} queries × {S} keys; frame and word: what it does, and how much"))
     page.write(0.15, 0.12 + title_room(sheet.title), words, ha="left", fontsize=8, color=GREY,
                room=sheet.size[0] - 0.3)
     small_bar(page, sheet.left, sheet.size[1] - 0.4, max(0.3, min(1.4, sheet.size[0] - sheet.left - 0.6)), colours,
@@ -142,7 +142,7 @@ class Sheet:
         self.step = self.tile + self.gap + WORD if self.beside else max(
             self.tile + self.gap, min(0.72, wide + self.gap))
         wide = max(self.left + across * self.step + 0.1, min(room, 6.2))
-        self.title = fold(title, wide - 0.3, 12)
+        self.title = fold(title, wide - 0.3, 12, 3)
         self.top = 0.62 + title_room(self.title) + 0.12
         self.down = self.tile + self.gap + 0.14 * (not self.beside)
         self.size = wide, self.top + down * self.down + 0.75
