@@ -13,7 +13,7 @@ from .page import fold, open_page, title_room
 from .tokens import column_room, row_room
 
 WIDEST = {1: 8.0, 2: 4.5, 3: 3.2}
-CELL, LEAST = 0.52, 0.8         # design inches: the largest cell; the smallest matrix, unless its cells are large enough
+CELL, LEAST = 0.52, 0.8         # design inches: the largest cell; the smallest matrix (if its cells are not that large)
 
 
 @dataclass
