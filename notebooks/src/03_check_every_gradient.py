@@ -125,7 +125,7 @@ lines = {
     "complex step": [max(error(complex_step(loss, Q, h)), 1e-17) for h in steps],
 }
 plot_step_curve(steps, lines, name="dQ", lang="both",
-                title="误差是一个 V 字，复数步长法除外\nA V for all but the complex step")
+                title="误差是一个 V 字，复数步长法除外 A V for all but the complex step")
 
 # %% [markdown]
 # ### 练习一 · Exercise 1
