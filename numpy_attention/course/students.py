@@ -45,9 +45,10 @@ def read_students(path):
     Raises: ValueError for what is no such list; OSError for a file that cannot be read.
 
     >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("wb", suffix=".csv", delete=False) as file:
-    ...     _ = file.write("学号,姓名\\n007,李雷\\n\\n008,韩梅梅\\n".encode("gbk"))
-    >>> read_students(file.name)[0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "class.csv")
+    ...     _ = path.write_bytes("学号,姓名\\n007,李雷\\n\\n008,韩梅梅\\n".encode("gbk"))
+    ...     read_students(path)[0]
     [Student(name='李雷', number='007'), Student(name='韩梅梅', number='008')]
     """
     path = Path(path)

@@ -19,7 +19,8 @@ def pack_ourselves(folder):
     """This package as a wheel in `folder`, without the notebooks. Returns its path.
 
     >>> import tempfile
-    >>> pack_ourselves(tempfile.mkdtemp()).name.endswith("-py3-none-any.whl")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pack_ourselves(folder).name.endswith("-py3-none-any.whl")
     True
     """
     version = re.search(r'^__version__ = "(.+)"', (PACKAGE / "__init__.py").read_text("utf-8"), re.MULTILINE)[1]
