@@ -3,6 +3,7 @@
 On such axes a power of L is a straight line and its exponent the slope, so grey guides show what growing with L and
 with L² looks like. Whiskers reach from the lower to the upper quartile.
 """
+from functools import partial
 
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -20,14 +21,14 @@ CONTENDERS = {"direct": "o", "blocked": "s", "torch with weights": "^", "torch S
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def power(value, _position=None):
+def power(value, _position=None, *, beyond=4):
     """A tick of a logarithmic axis: 10⁻⁵ for a power of ten beyond ten thousand, the number itself in between.
 
-    >>> power(1e-5), power(100.0)
-    ('10⁻⁵', '100')
+    >>> power(1e-5), power(100.0), power(100.0, beyond=0)
+    ('10⁻⁵', '100', '10²')
     """
     exponent = round(np.log10(value)) if value > 0 else 0
-    if value <= 0 or not np.isclose(value, 10.0 ** exponent) or abs(exponent) < 4:
+    if value <= 0 or not np.isclose(value, 10.0 ** exponent) or abs(exponent) < beyond:
         return f"{value:g}"
     return "10" + str(exponent).translate(SUPERSCRIPT)
 
@@ -123,8 +124,10 @@ def _log_axes(page, axes):
     for axis in (axes.xaxis, axes.yaxis):
         low, high = np.log10(axis.get_view_interval())
         powers = np.arange(np.ceil(low), np.floor(high) + 1)
-        axis.set_major_locator(FixedLocator(10.0 ** powers[:: max(1, -(-len(powers) // 8))]))
-        axis.set_major_formatter(FuncFormatter(power))
+        powers = powers[:: max(1, -(-len(powers) // 8))]
+        axis.set_major_locator(FixedLocator(10.0 ** powers))
+        beyond = 0 if np.abs(powers).max(initial=0) >= 4 else 4         # all ticks of an axis are written one way
+        axis.set_major_formatter(FuncFormatter(partial(power, beyond=beyond)))
         axis.set_minor_locator(NullLocator())
     axes.tick_params(labelsize=size or 1, length=2, labelleft=bool(size), labelbottom=bool(size))
     axes.grid(color=GREY, alpha=0.2, linewidth=0.6)
