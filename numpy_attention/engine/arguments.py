@@ -128,6 +128,13 @@ def one_of(name, value, allowed):
     return value
 
 
+def a_text(name, value):
+    """`value`, if it is a text, or an error that names it."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {value!r}")
+    return value
+
+
 def fraction(name, value):
     """`value` as a float between 0 and 1, or an error that names it."""
     if not is_number(value) or not 0 <= value <= 1:

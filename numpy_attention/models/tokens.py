@@ -6,7 +6,7 @@ takes ids.
 """
 from pathlib import Path
 
-from ..engine.arguments import count
+from ..engine.arguments import a_text, count
 
 # How texts are cut before the pieces are looked up, for GGUF files, which name the way but do not describe it.
 LETTERS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
@@ -60,9 +60,7 @@ class Tokens:
 
     def encode(self, text):
         """The text's ids; BERT's mark of the beginning and end included."""
-        if not isinstance(text, str):
-            raise TypeError(f"text must be a text, got {text!r}")
-        if half := next((letter for letter in text if "\ud800" <= letter <= "\udfff"), None):
+        if half := next((letter for letter in a_text("text", text) if "\ud800" <= letter <= "\udfff"), None):
             raise ValueError(f"text must be whole: it holds half a letter, {half!r}, as when bytes were read "
                              "wrongly")
         return self.tokenizer.encode(text).ids

@@ -36,6 +36,7 @@ def is_layer(source):
 
 
 def is_trace(source):
+    """Whether ``source`` is a trace: it names its tokens, and lists the steps of its forward pass."""
     return hasattr(source, "query_tokens") and hasattr(source, "forward")
 
 

@@ -3,15 +3,8 @@
 import functools
 import inspect
 
-from ..engine.arguments import count, finite, listed, one_of, switch, whole
+from ..engine.arguments import a_text, count, finite, listed, one_of, switch, whole
 from ..words.languages import languages
-
-
-def a_text(name, value):
-    """A text, or an error that names it."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a text, got {value!r}")
-    return value
 
 
 def chosen(name, value):
@@ -25,6 +18,7 @@ def chosen(name, value):
 
 
 def language(name, value):
+    """One of the languages, or an error; the name is always lang."""
     languages(value)
     return value
 
